@@ -17,6 +17,7 @@ from bench.forecast import compare as forecast
 from bench.forecast import plans
 from bench.memory import compare as memory
 from bench.scheduler import compare as scheduler
+from bench.spot import departures
 from bench.vm import fleet
 from bench.vm import reconcile as vm
 from bench.webhook import compare as webhook
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--plan", action="store_true", help="only measure what a plan for a large cluster takes")
     parser.add_argument("--memory", action="store_true", help="only measure what a mirror of many pods weighs")
     parser.add_argument("--vm", action="store_true", help="only measure a look at one Wukong among many")
+    parser.add_argument("--spot", action="store_true", help="only measure plans and decisions of the spot mover")
     parser.add_argument("--scheduler", action="store_true", help="only compare our scheduler with kube-scheduler")
     parser.add_argument(
         "--vm-fleet", action="store_true", help="only measure many Wukongs from apply to virtual machines, on KubeVirt"
@@ -92,6 +94,9 @@ def main() -> None:
         return
     if options.vm:
         vm.main(versus.say_aside)
+        return
+    if options.spot:
+        departures.main(versus.say_aside)
         return
     if options.scheduler:
         scheduler.main(versus.say_aside)

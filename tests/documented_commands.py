@@ -23,6 +23,7 @@ PROGRAMS = ("wukong", "kubectl", "python", "make", "pip", "pipx", "helm", "docke
 SHELLS = ("sh", "bash", "shell", "console")
 _BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _FOREVER = "runs until it is ended; tests/live has the component at work"
+_CHANGES = "changes what runs; tests/cli/test_course.py and tests/live/test_changes.py do"
 _TEST_BED = "starts, builds or ends control planes; tests/testbed and tests/live do"
 
 NOT_RUN = {
@@ -37,6 +38,15 @@ NOT_RUN = {
     "wukong run --components load": _FOREVER,
     "wukong run --components scheduler --scheduler-name custom-scheduler,gpu-scheduler": _FOREVER,
     "wukong get wk db -w": "follows a cluster until it is ended; tests/cli/test_get.py",
+    "wukong patch deploy/web --apart hostname --required --per-version": _CHANGES,
+    "wukong patch deploy/web --apart zone --preferred=50 -n shop": _CHANGES,
+    "wukong patch deploy/web --apart hostname --required --take-advice 1": _CHANGES,
+    "wukong patch deploy/web --remove": _CHANGES,
+    "wukong patch sts/db --replicas 5": _CHANGES,
+    "wukong separate deploy/web --required": _CHANGES,
+    "wukong follow deploy/web --timeout 10m": _CHANGES,
+    "wukong undo deploy/web --to 3": _CHANGES,
+    "wukong follow deploy/web -n shop": _CHANGES,
     "pip install ./examples/rules": "changes the environment; tests/examples/test_example_rules.py uses the package",
     "python -m testbed up --nodes 5": _TEST_BED,
     "python -m testbed up --nodes 5 --kubevirt": _TEST_BED,

@@ -12,6 +12,7 @@ from wukong.api.apps import (
     PodDisruptionBudgetSpec,
     PodDisruptionBudgetStatus,
     ReplicaSet,
+    WorkloadMeta,
     WorkloadSpec,
 )
 from wukong.api.core import (
@@ -137,7 +138,7 @@ def clusters(draw: st.DrawFn) -> Objects:
                 spec=ServiceSpec(selector={"app": "web"}),
             )
         ]
-        meta = ObjectMeta(name="rs", namespace="default")
+        meta = WorkloadMeta(name="rs", namespace="default")
         objects.replica_sets = [
             ReplicaSet(
                 kind="ReplicaSet", metadata=meta, spec=WorkloadSpec(selector=LabelSelector(match_labels={"app": "web"}))

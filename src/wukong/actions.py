@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import msgspec
 
+from wukong.api.kinds import WORKLOAD_RECORDS
+from wukong.api.ledger import ReplicaRecord
 from wukong.api.resources import Key, Resource
-from wukong.ports import Document, PatchBody, Propagation
+from wukong.ports import FIELD_MANAGER, Document, PatchBody, Propagation
 
 
 class Create(msgspec.Struct, frozen=True, tag=True):
@@ -50,6 +52,7 @@ class Scale(msgspec.Struct, frozen=True, tag=True):
     key: Key
     replicas: int
     resource_version: str = ""
+    manager: str = FIELD_MANAGER  # who is noted as the field manager of the size
 
 
 class Note(msgspec.Struct, frozen=True, tag=True):
@@ -68,7 +71,21 @@ class Note(msgspec.Struct, frozen=True, tag=True):
     reporter: str = ""
 
 
-Action = Create | Patch | Delete | Evict | Bind | Scale | Note
+class Record(msgspec.Struct, frozen=True, tag=True):
+    """Have the ledger take in a record. To repeat it changes nothing, and to be late takes nothing back."""
+
+    record: ReplicaRecord
+
+    @property
+    def resource(self) -> Resource:
+        return WORKLOAD_RECORDS
+
+    @property
+    def key(self) -> Key:
+        return Key("", self.record.object_name)
+
+
+Action = Create | Patch | Delete | Evict | Bind | Scale | Note | Record
 
 
 class Outcome(msgspec.Struct, frozen=True):

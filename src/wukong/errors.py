@@ -14,6 +14,7 @@
         ├── TooManyRequests    429      wait (a disruption budget, or overload); may say how long
         ├── ServerFailed       5xx      the write did not happen, or the answer says nothing about it
         │   └── Stalled        -        nothing came on a watch for too long: the connection may be dead
+        ├── LedgerFailed       -        not the API server, but the ledger's store: nothing is known to be written
         └── OutcomeUnknown     -        the connection was lost after sending: look before doing it again
 
 The command line turns each into one message and its exit code; nothing here prints or exits.
@@ -112,6 +113,10 @@ class Stalled(ServerFailed):
     """No byte came on a watch for longer than a living server is silent."""
 
     code = 0
+
+
+class LedgerFailed(ClusterError):
+    """The store of the ledger refuses, or does not answer. What was to be written is written again later."""
 
 
 class OutcomeUnknown(ClusterError):

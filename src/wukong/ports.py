@@ -1,4 +1,6 @@
-"""The ports: what Wukong needs from outside: a cluster, a clock, a meter, an executor. Implemented in higher rows.
+"""The ports: what Wukong needs from outside: a cluster, a clock, a meter, a ledger, an executor.
+
+They are implemented in higher rows.
 
 `cluster.kube` implements `Cluster` over HTTP for a real API server, `embedded.store` in one process without one. One
 conformance suite (tests/conformance) holds for every implementation. Errors are the ClusterErrors of errors.py.
@@ -11,11 +13,13 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from wukong.api.ledger import ReplicaRecord, WorkloadRecord
 from wukong.api.resources import Key, Resource
 from wukong.api.unreadable import Unreadable
 from wukong.api.usage import NodeUsage
 from wukong.errors import ClusterError
 
+FIELD_MANAGER = "wukong"  # who is noted for the fields that we write, unless somebody else is named
 Document = dict[str, Any]  # an object as JSON has it: what we write, and what we read where no struct is needed
 T = TypeVar("T")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -87,12 +91,16 @@ WatchUpdate: TypeAlias = Listing[T] | Event[T] | Event[Unreadable] | WatchFailur
 
 
 class PatchBody(msgspec.Struct, frozen=True):
-    """A patch and how to read it. `json` takes a list of operations; `force` and `manager` are for apply."""
+    """A patch and how to read it. `json` takes a list of operations; `force` and `manager` are for apply.
+
+    With `is_dry_run` the API server answers with what would come of it, and nothing is stored.
+    """
 
     type: PatchType
     body: Any
-    manager: str = "wukong"
+    manager: str = FIELD_MANAGER
     force: bool = False
+    is_dry_run: bool = False
 
 
 class Cluster(Protocol):
@@ -143,7 +151,9 @@ class Cluster(Protocol):
 
     async def bind(self, key: Key, node: str, *, uid: str = "") -> None: ...
 
-    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None: ...
+    async def scale(
+        self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "", manager: str = FIELD_MANAGER
+    ) -> None: ...
 
 
 class Clock(Protocol):
@@ -155,6 +165,23 @@ class Clock(Protocol):
 class Meter(Protocol):
     async def measure(self) -> list[NodeUsage]:
         """What is in use now, of the nodes that the meter knows."""
+        ...
+
+
+class Ledger(Protocol):
+    """A store of replica records. Every store keeps the order of semantics/record_order.py, each write being one
+    transaction. Raises LedgerFailed where it cannot read or write, and OutcomeUnknown where a write got no answer."""
+
+    async def write(self, record: ReplicaRecord) -> WorkloadRecord:
+        """Take in a record. Returns what is said of the workload now, be it this or a later one."""
+        ...
+
+    async def list_latest(self) -> list[WorkloadRecord]:
+        """What is said of every workload of this cluster, closed ones too, sorted by name."""
+        ...
+
+    async def list_history(self, object_name: str) -> list[ReplicaRecord]:
+        """All that is kept of one workload, the oldest first; empty if nothing was ever recorded."""
         ...
 
 

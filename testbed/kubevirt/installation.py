@@ -80,7 +80,9 @@ class Installation:
         self.api_port, controller_port = free_ports(2)
         self.components = {
             "virt-api": virt_api(plane, program, self.api_port),
-            "virt-controller": virt_controller(plane, program, controller_port),
+            "virt-controller": virt_controller(
+                plane.layout.keys, plane.layout.kubeconfig("kubevirt-controller"), program, controller_port
+            ),
         }
         plane.additions |= self.components
         plane.on_api_server = lambda: asyncio.run(self.install_objects())
@@ -139,10 +141,9 @@ def virt_api(plane: ControlPlane, program: Path, port: int) -> Addition:
     return Addition(argv=[str(program), "virt-api", *flags], health_url=url)
 
 
-def virt_controller(plane: ControlPlane, program: Path, port: int) -> Addition:
-    keys = plane.layout.keys
+def virt_controller(keys: Path, kubeconfig: Path, program: Path, port: int) -> Addition:
     flags = [
-        f"--kubeconfig={plane.layout.kubeconfig('kubevirt-controller')}",
+        f"--kubeconfig={kubeconfig}",
         "--listen=127.0.0.1",
         f"--port={port}",
         f"--launcher-image=quay.io/kubevirt/virt-launcher:{kubevirt_version()}",

@@ -94,6 +94,7 @@ def test_a_default_is_written_only_where_it_is_asked_for() -> None:
     assert [place for place, schema in PARTS if "default" in schema] == [
         "PlacementPolicy $.spec.mode",
         "ClusterPlacementPolicy $.spec.mode",
+        "Rollout $.spec.replicas",
     ]
 
 

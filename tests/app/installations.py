@@ -15,6 +15,10 @@ from wukong.app.components.admission.install import AdmissionInstallation
 from wukong.app.components.admission.install import build_manifests as build_admission_manifests
 from wukong.app.components.extender.install import ExtenderInstallation, SecondScheduler, build_manifests
 from wukong.app.components.hook.install import HookSecrets, add_hook, with_hook
+from wukong.app.components.ledger import LEDGER
+from wukong.app.components.ledger.install import build_ledger_manifests
+from wukong.app.components.ledger.install import make_installation as make_ledger_installation
+from wukong.app.components.rollout.install import make_installation as make_rollout_installation
 from wukong.app.components.scheduler import SCHEDULER, SchedulerOptions
 from wukong.app.components.scheduler import install as scheduler_install
 from wukong.app.components.spot.install import make_installation as make_spot_installation
@@ -68,8 +72,12 @@ CONTROLLERS = {
         image="wukong:test", components=(VM, COMPONENTS["load"]), options=("--max-priority=500",)
     ),
     "spot": make_spot_installation(image="wukong:test", components=(COMPONENTS["spot"],)),
+    "rollout": make_rollout_installation(image="wukong:test", components=(COMPONENTS["rollout"],)),
 }
 HOOKED = {"spot-hook": with_hook(CONTROLLERS["spot"])}
+LEDGERS = {
+    "ledger": make_ledger_installation(image="wukong:test", components=(LEDGER,), replicas=1, storage_class="fast"),
+}
 AGENTS = {
     "agent": AgentInstallation(image="wukong:test", components=()),
     "agent-host-network": AgentInstallation(
@@ -81,10 +89,12 @@ AGENTS = {
         options=("--cloud=gcp",),
     ),
 }
-NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS, *CONTROLLERS, *HOOKED, *AGENTS)
+NAMES = (*INSTALLATIONS, *SCHEDULERS, *ADMISSION_INSTALLATIONS, *CONTROLLERS, *HOOKED, *LEDGERS, *AGENTS)
 
 
 def build_text(name: str) -> str:
+    if name in LEDGERS:
+        return as_yaml(build_ledger_manifests(LEDGERS[name]))
     if name in AGENTS:
         return as_yaml(build_agent_manifests(AGENTS[name]))
     if name in CONTROLLERS or name in HOOKED:  # deploy/crds has the kind

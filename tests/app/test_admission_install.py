@@ -69,6 +69,7 @@ def test_our_own_kinds_are_checked() -> None:
     assert {resource: rule["scope"] for rule in webhook["rules"] for resource in rule["resources"]} == {
         "placementpolicies": "Namespaced",
         "clusterplacementpolicies": "Cluster",
+        "rollouts": "Namespaced",
         "wukongs": "Namespaced",
     }
     assert webhook["sideEffects"] == "None"

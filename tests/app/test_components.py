@@ -58,8 +58,9 @@ def test_a_wrong_name_is_answered_with_the_right_ones(names: str, expected: str)
 
 
 def test_what_only_others_need_cannot_be_named_and_what_runs_embedded_only_not_on_a_cluster() -> None:
-    assert list(LIVE_COMPONENTS) == ["load", "extender", "policy", "admission", "vm", "spot", "scheduler"]
-    assert list(EMBEDDED_COMPONENTS) == ["load", "extender", "policy", "admission", "vm", "spot", "scheduler"]
+    names = ["load", "extender", "policy", "admission", "vm", "rollout", "spot", "ledger", "scheduler"]
+    assert list(LIVE_COMPONENTS) == names
+    assert list(EMBEDDED_COMPONENTS) == names
 
 
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=list(COMPONENTS))

@@ -242,6 +242,7 @@ def play_wukong(mode: str, carries_affinity: bool, seed: int = 1, faults: list[s
     return {pod.metadata.name: pod.spec.node_name for pod in world.state.all(Pod)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "carries_affinity"), [("labels", True), ("scheduler", False), ("extender", False)])
 @pytest.mark.parametrize("faults", [[], ["stale", "reordered", "cut"]])
 def test_what_a_wukong_says_of_resources_is_obeyed_in_every_mode(

@@ -138,6 +138,7 @@ VAIN = SHARES.replace("- {at: 0s, cordon: spot-1}", "- {at: 0s, uncordon: spot-1
 )
 
 
+@pytest.mark.slow
 def test_what_evictions_do_not_put_right_is_given_up_after_three() -> None:
     world, story = play_with_world(VAIN.partition("  # Four go back")[0])
     assert story.settled, story.stuck

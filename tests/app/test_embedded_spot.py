@@ -160,3 +160,50 @@ def test_where_a_quota_leaves_no_room_for_a_replacement_the_pod_is_evicted() -> 
     }
     steps = list_steps(a_workload_on_one_spot_node(quota, kind="Deployment"))
     assert [step["action"].get("reason") or step["action"]["type"] for step in steps] == ["NotReplacedFirst", "Evict"]
+
+
+@pytest.mark.parametrize("seed", [3, 12])
+def test_the_history_of_notices_ends_with_how_each_pod_left_and_outlives_the_nodes(seed: int) -> None:
+    lines: list[str] = []
+    text = a_stateful_set_on_spot_nodes(has_budget=True)
+    story = play_scenario(read_scenario(text), seed, lines=lines.append)
+    assert story.settled
+    steps = (json.loads(line) for line in lines)
+    written = [step["action"] for step in steps if step["by"] == "spot-history" and "error" not in step]
+    last = {action["key"]["name"]: action["patch"]["body"]["status"] for action in written if "patch" in action}
+    assert sorted(name.partition(".")[0] for name in last) == ["spot-1", "spot-2"]
+    for status in last.values():
+        assert (status["phase"], status["outcome"], status["lost"], status["total"]) == ("Finished", "Gone", None, 1)
+        (entry,) = status["pods"]
+        assert (entry["way"], entry["workload"]) == ("evicted", "StatefulSet/db")
+        assert 20 <= status["shortSeconds"] <= 25  # a replacement is ready after 20 s
+    assert len(written) < 20
+
+
+SERVICE: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "db"},
+    "spec": {
+        "type": "LoadBalancer",
+        "externalTrafficPolicy": "Local",
+        "selector": {"app": "db"},
+        "ports": [{"port": 80}],
+    },
+}
+
+
+def test_load_balancers_lose_a_node_after_its_last_local_endpoint_and_get_it_back_if_it_stays() -> None:
+    scenario = json.loads(a_workload_on_one_spot_node(SERVICE, kind="Deployment"))
+    notice = {"metadata": {"annotations": {"placement.novasphere.dev/notice": None}}}
+    patch = {"kind": "Node", "name": "spot-1", "type": "merge", "patch": notice}
+    scenario["timeline"] = [scenario["timeline"][0], {"at": "180s", "patch": patch}]
+    lines: list[str] = []
+    story = play_scenario(read_scenario(json.dumps(scenario)), 3, lines=lines.append)
+    assert story.findings == []
+    steps = [step for step in map(json.loads, lines) if "error" not in step]  # a conflict with who else writes the Node
+    labels = [step for step in steps if step["by"] == "spot-load-balancer" and step["action"]["type"] == "Patch"]
+    values = [list(step["action"]["patch"]["body"]["metadata"]["labels"].values()) for step in labels]
+    assert values == [["wukong"], [None]]
+    surge, shrinking = [step["at"] for step in steps if step["action"]["type"] == "Scale"]
+    assert surge < shrinking < labels[0]["at"] < 180 <= labels[1]["at"]

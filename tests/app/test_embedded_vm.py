@@ -167,6 +167,7 @@ def check(text: str, seed: int, faults: list[str]) -> None:
         assert count <= MOST_WRITES[kind], f"{count} writes of {kind} {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_every_wukong_gets_its_machines_whatever_happens(seed: int) -> None:
     check(draw_history(seed), seed, ["duplicated"])  # a fault, so that events about what is not there pass
@@ -178,6 +179,7 @@ def test_every_wukong_gets_its_machines_under_all_faults(seed: int) -> None:
     check(draw_history(seed), seed, list(TYPES))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace() -> None:
     text = draw_history(7)
     first, second = (played(text, 7, list(TYPES))[1].digest for _ in range(2))

@@ -86,6 +86,7 @@ def test_a_budget_that_allows_nothing_holds_everything_up() -> None:
     assert "once PodDisruptionBudget web allows" in condition(world, "RestartRequired").message
 
 
+@pytest.mark.slow
 def test_only_the_machine_on_the_wrong_node_moves_and_it_is_migrated() -> None:
     world, _ = change({})
     (wukong,) = world.state.all(Wukong)

@@ -64,6 +64,7 @@ def test_where_pods_run_and_for_how_long_they_were_short_makes_no_ending_of_its_
     assert first.workloads == {"shop/web": ALL}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_every_seed_is_played_once(jobs: int) -> None:
     told: list[int] = []

@@ -97,7 +97,7 @@ def test_every_problem_of_a_file_is_told_at_once_with_place_expectation_and_fix(
         "run.yaml: $.gate.mode: expected one of Enforce, Observe, got 'observe'. Did you mean \"Observe\"?",
         "run.yaml: $.gate.evictionsPerMinute: expected an integer from 1, got True.",
         "run.yaml: $.components: unknown component 'lod'. Did you mean \"load\"? "
-        "Known: load, extender, policy, admission, vm, spot, scheduler.",
+        "Known: load, extender, policy, admission, vm, rollout, spot, ledger, scheduler.",
         "run.yaml: $.lease: expected NAMESPACE/NAME, got 'wukong'.",
         "run.yaml: $.probes: expected HOST:PORT such as 127.0.0.1:8080, or :8080 for all addresses, got 'here'.",
     ]
@@ -157,7 +157,8 @@ def test_a_file_that_is_no_mapping_is_refused(text: str, expected: str) -> None:
 
 def test_a_file_that_names_no_component_is_refused() -> None:
     assert problems("lease: a/b") == [
-        "run.yaml: $.components: expected some of load, extender, policy, admission, vm, spot, scheduler, got none."
+        "run.yaml: $.components: expected some of load, extender, policy, admission, vm, rollout, spot, ledger, "
+        "scheduler, got none."
     ]
 
 

@@ -22,8 +22,8 @@ STUCK = "explain -s examples/cluster.yaml -f examples/stuck.yaml"
 WEB = "explain -s examples/cluster.yaml -f examples/web.yaml"
 BY_POLICY = f"{WEB} --policy examples/policy.yaml"
 CAPACITY = "capacity -s examples/cluster.yaml -f examples/web.yaml"
-VERBS = ("", "snapshot", "run", "agent", "replay", "capacity", "explain", "lint", "get", "spot", "spot plan",
-         "spot status", "sim", "sim run", "sim soak", "manifests", "manifests agent", "manifests crds",
+VERBS = ("", "snapshot", "run", "agent", "replay", "capacity", "explain", "lint", "get", "spot", "spot history",
+         "spot plan", "spot status", "sim", "sim run", "sim soak", "manifests", "manifests agent", "manifests crds",
          "manifests extender", "manifests vm")  # fmt: skip
 COMMANDS = {
     **{f"help {verb}".strip(): f"{verb} --help" for verb in VERBS},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from cli.conftest import Wukong
 from cli.manifests import node, pod, write_json, write_yaml
 from wukong.cli.views import console
+from wukong.errors import InputError
 
 ESCAPE = "\x1b"
 
@@ -129,3 +131,27 @@ def test_a_bad_file_ends_a_script_with_2_and_one_line(tmp_path: Path) -> None:
 )
 def test_things_are_counted_in_words(number: int, words: tuple[str, ...], expected: str) -> None:
     assert console.count(number, *words) == expected
+
+
+class _Answers(io.StringIO):
+    """What somebody types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("text", "is_yes"), [("y\n", True), ("YES\n", True), ("\n", False), ("no\n", False), ("", False)]
+)
+def test_only_a_plain_yes_is_an_answer(
+    text: str, is_yes: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", _Answers(text))
+    assert console.ask("Change it?") is is_yes
+    assert capsys.readouterr() == ("", "Change it? [y/N] ")
+
+
+def test_where_nobody_sits_it_is_said_how_to_agree_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(InputError, match="say --yes"):
+        console.ask("Change it?")

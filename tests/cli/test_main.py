@@ -63,6 +63,7 @@ def test_help_imports_neither_a_verb_nor_anything_heavy() -> None:
     assert not imported & {"numpy", "msgspec", "rich", "yaml", "asyncio", *(verb.module for verb in VERBS.values())}
 
 
+@pytest.mark.slow
 def test_playing_a_scenario_imports_nothing_that_only_a_real_cluster_needs() -> None:
     result = run_python(
         "import sys; from wukong.cli import main; code = main(['sim', 'run', 'examples/sim/deadlock.yaml']); "
@@ -89,7 +90,10 @@ def test_a_typo_in_a_verb_suggests_the_nearest(capsys: pytest.CaptureFixture[str
 
 def test_a_verb_like_no_other_lists_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["xyzzy"]) == 2
-    verbs = "snapshot, run, agent, replay, capacity, explain, plan, lint, get, spot, sim, manifests"
+    verbs = (
+        "snapshot, run, agent, replay, capacity, explain, plan, patch, separate, follow, undo, lint, get, rollout, "
+        "spot, ledger, sim, manifests"
+    )
     assert f"Choose one of: {verbs}." in capsys.readouterr().err
 
 

@@ -26,6 +26,7 @@ def test_crds_as_json_are_one_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out) == {"apiVersion": "v1", "kind": "List", "items": build_crds()}
 
 
+@pytest.mark.slow
 def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["manifests", "crds", "-d", str(tmp_path / "deep" / "crds")]) == 0
     assert capsys.readouterr().out == ""
@@ -33,7 +34,9 @@ def test_crds_in_a_directory_are_a_file_each(tmp_path: Path, capsys: pytest.Capt
     assert [document["metadata"]["name"] for document in documents] == [
         "clusterplacementpolicies.placement.novasphere.dev",
         "moves.placement.novasphere.dev",
+        "nodenotices.placement.novasphere.dev",
         "placementpolicies.placement.novasphere.dev",
+        "rollouts.placement.novasphere.dev",
         "wukongs.vm.novasphere.dev",
     ]
 

@@ -112,6 +112,7 @@ def test_a_pod_is_named_in_the_namespace_of_n_or_in_full_or_in_any(wukong: Wukon
     assert (run.code, "api is the name of default/api, shop/api. Name one of them." in run.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_the_namespace_of_the_context_counts_on_a_cluster(wukong: Wukong, tmp_path: Path) -> None:
     with serve(tmp_path, CLUSTER, namespace="shop") as kubeconfig:
         run = wukong("explain", "--kubeconfig", kubeconfig, "pod/api", "-o", "json")

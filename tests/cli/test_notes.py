@@ -46,6 +46,7 @@ def test_nodes_without_a_kubelet_version_are_said_too(wukong: Wukong, tmp_path: 
     assert any("do not say which Kubernetes they run" in note for note in wukong(*ARGUMENTS).notes)
 
 
+@pytest.mark.slow
 def test_the_version_of_a_live_server_decides_whatever_its_kubelets_run(wukong: Wukong, tmp_path: Path) -> None:
     """1.35 tells why no claims were deallocated, 1.37 does not."""
     with serve(tmp_path, [node("a", kubelet="v1.37.0")]) as kubeconfig:  # which says that it is 1.35

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from cli.conftest import Wukong
@@ -15,6 +16,7 @@ CLUSTER, WEB, FIXED = FOLDER / "cluster.yaml", FOLDER / "web.yaml", FOLDER / "we
 PLAN = ("plan", "-s", CLUSTER, "-f", WEB, "--seeds", "2")
 
 
+@pytest.mark.slow
 def test_what_would_make_it_safe_is_shown_and_can_be_pasted(wukong: Wukong) -> None:
     lines = wukong(*PLAN).out.splitlines()
     begin = lines.index("What would make it safe")
@@ -26,6 +28,7 @@ def test_what_would_make_it_safe_is_shown_and_can_be_pasted(wukong: Wukong) -> N
     assert pasted["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1}
 
 
+@pytest.mark.slow
 def test_the_patch_that_is_written_makes_the_change_safe(wukong: Wukong, tmp_path: Path) -> None:
     folder = tmp_path / "patch"
     run = wukong(*PLAN, "--write-patch", folder)

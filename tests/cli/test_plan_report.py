@@ -153,6 +153,7 @@ def test_a_short_story_has_a_moment_for_each_tenth_of_a_second() -> None:
     assert [(row.moment, row.second, row.text) for row in moments.rows][1] == (2, 0.3, "2 ready")
 
 
+@pytest.mark.slow
 def test_a_long_story_is_told_in_longer_steps_and_bounded() -> None:
     events = [Event(float(second), f"shop/web-{second}", f"event {second}") for second in range(20_000)]
     moments = list_moments(PlacementHistory(seed=1, events=events))

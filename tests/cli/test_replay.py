@@ -225,6 +225,7 @@ def test_a_recording_of_an_unknown_version_is_decided_as_in_the_nearest_and_said
     assert run.notes == ["note: Kubernetes 1.99 is not modelled; decided as in 1.37, the nearest that is."]
 
 
+@pytest.mark.slow
 def test_any_order_of_budgets_explains_a_preemption_of_1_37_and_no_other_victim_does(
     wukong: Wukong, tmp_path: Path
 ) -> None:

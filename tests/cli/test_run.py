@@ -64,7 +64,11 @@ def test_a_file_and_flags_are_told_together(tmp_path: Path, capsys: pytest.Captu
         ("components: [load", "broken YAML: line 2, column 1"),
         ("lease: 2026-13-45", "$.lease: expected NAMESPACE/NAME, got '2026-13-45'."),
         ("components: !!bool load", "broken YAML: "),
-        ("", "$.components: expected some of load, extender, policy, admission, vm, spot, scheduler, got none."),
+        (
+            "",
+            "$.components: expected some of load, extender, policy, admission, vm, rollout, spot, ledger, scheduler, "
+            "got none.",
+        ),
         ("- load", "expected a mapping such as components: [load], got ['load']."),
     ],
 )

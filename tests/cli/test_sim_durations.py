@@ -105,6 +105,7 @@ def test_a_workload_without_a_namespace_is_in_that_of_the_command(wukong: Wukong
     assert times_of(run.document, "ready") == {"shop/web": 40}
 
 
+@pytest.mark.slow
 def test_seeds_are_replayed_with_the_same_durations(wukong: Wukong) -> None:
     Path("scenario.json").write_text(json.dumps(a_scenario()), "utf-8")
     run = wukong(

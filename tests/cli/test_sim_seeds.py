@@ -31,6 +31,7 @@ def rivals(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_each_ending_is_told_with_how_many_seeds_have_it_and_how_to_replay_one(wukong: Wukong, rivals: Path) -> None:
     run = wukong("sim", "run", rivals, "--seeds", "1-20")
     assert run.code == 0
@@ -57,6 +58,7 @@ def test_the_endings_for_programs(wukong: Wukong, rivals: Path) -> None:
     assert wukong("sim", "run", rivals, "--seeds", "1-20", "-o", "json").document == document
 
 
+@pytest.mark.slow
 def test_an_ending_that_is_not_as_expected_ends_it_with_1(wukong: Wukong, rivals: Path) -> None:
     rivals.write_text(rivals.read_text().replace("settled: false", "settled: false, stuck: default/one"))
     run = wukong("sim", "run", rivals, "--seeds", "1-20")
@@ -66,6 +68,7 @@ def test_an_ending_that_is_not_as_expected_ends_it_with_1(wukong: Wukong, rivals
     assert run.out.splitlines()[-1].endswith(" not as expected.")
 
 
+@pytest.mark.slow
 def test_seeds_of_a_change_to_a_snapshot(wukong: Wukong, tmp_path: Path, rivals: Path) -> None:
     snapshot, change = tmp_path / "cluster.yaml", tmp_path / "change.yaml"
     snapshot.write_text(

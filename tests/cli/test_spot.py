@@ -1,4 +1,4 @@
-"""`wukong spot plan`, `wukong spot status` and `wukong get moves`, from a snapshot."""
+"""`wukong spot plan`, `status` and `history` and `wukong get moves`, from a snapshot or a cluster."""
 
 from __future__ import annotations
 
@@ -133,11 +133,13 @@ def test_the_status_names_leaving_nodes_and_moves(wukong: Wukong, tmp_path: Path
     assert document["moves"][0]["surged"] == 2
 
 
+@pytest.mark.slow
 def test_where_nothing_leaves_that_is_said(wukong: Wukong, tmp_path: Path) -> None:
     with serve(tmp_path, [a_node("spot-1")]) as kubeconfig:
         assert wukong("spot", "status", "--kubeconfig", str(kubeconfig)).out == "No node leaves.\n"
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_cluster_knows_autoscalers_and_quotas(wukong: Wukong, tmp_path: Path) -> None:
     quota = {
         "apiVersion": "v1",
@@ -169,3 +171,69 @@ def test_moves_are_read_from_a_cluster_only(wukong: Wukong, cluster: str) -> Non
     run = wukong("get", "moves", "-A", "-s", cluster)
     assert run.code == 2
     assert "Moves are read from a cluster only" in run.err
+
+
+def a_notice(node: str, **status: Any) -> Json:
+    return {
+        "apiVersion": "placement.novasphere.dev/v1alpha1",
+        "kind": "NodeNotice",
+        "metadata": {"name": f"{node}.1", "uid": node},
+        "spec": {
+            "node": node,
+            "uid": node,
+            "source": "taint x",
+            "course": "Reclaim",
+            "seen": "2026-11-18T10:00:00Z",
+            "deadline": "2026-11-18T10:02:00Z",
+        },
+        "status": status,
+    }
+
+
+def a_noticed_pod(name: str, way: str, second: int) -> Json:
+    at = f"2026-11-18T10:00:{second:02}Z"
+    return {"namespace": "shop", "name": name, "uid": name, "workload": "StatefulSet/db", "way": way, "at": at}
+
+
+NOTICES = [
+    a_notice(
+        "spot-1",
+        phase="Finished",
+        outcome="Gone",
+        emptied="2026-11-18T10:00:43Z",
+        total=2,
+        shortSeconds=61,
+        pods=[a_noticed_pod("db-0", "evicted", 2), a_noticed_pod("web-1", "replaced", 43)],
+        shortages=[{"namespace": "shop", "workload": "StatefulSet/db", "seconds": 61}],
+    ),
+    a_notice("spot-2", phase="Leaving", total=2, pods=[a_noticed_pod("db-1", "lost", 9), {"name": "db-2"}], lost=1),
+]
+
+
+@pytest.mark.slow
+def test_the_history_says_how_pods_left_and_for_how_long_workloads_were_short(wukong: Wukong, tmp_path: Path) -> None:
+    with serve(tmp_path, NOTICES) as kubeconfig:
+        where = ("--kubeconfig", str(kubeconfig))
+        lines = wukong("spot", "history", "-o", "wide", *where).out.splitlines()
+        document = json.loads(wukong("spot", "history", "-o", "json", *where).out)
+        pods = wukong("spot", "history", "spot-1", *where).out.splitlines()
+    assert lines[1].split()[1:9] == ["spot-1", "Reclaim", "120s", "2", "1", "replaced,", "1", "evicted"]
+    assert lines[1].split()[9:12] == ["43s", "61s", "Gone"]
+    assert "1 lost, 1 still there" in lines[2]
+    assert lines[-1] == "2 notices: 2 pods moved, 1 lost, 61 replica-seconds short."
+    first, second = document["items"]
+    assert (first["replaced"], first["evicted"], first["shortSeconds"], first["outcome"]) == (1, 1, 61, "Gone")
+    assert (second["node"], second["lost"], second["deadline"]) == ("spot-2", 1, "2026-11-18T10:02:00Z")
+    assert pods[2].split() == ["shop/db-0", "StatefulSet/db", "evicted", "2s"]
+    assert pods[-1] == "shop/StatefulSet/db: short by 61 replica-seconds."
+
+
+@pytest.mark.slow
+def test_a_node_without_a_notice_is_an_error_and_an_empty_history_is_not(wukong: Wukong, tmp_path: Path) -> None:
+    with serve(tmp_path, NOTICES) as kubeconfig:
+        run = wukong("spot", "history", "spot-11", "--kubeconfig", str(kubeconfig))
+    assert run.code == 2
+    assert 'no notice of a node spot-11 is known. Did you mean "spot-1"?' in run.err
+    with serve(tmp_path, []) as kubeconfig:
+        run = wukong("spot", "history", "--kubeconfig", str(kubeconfig))
+    assert (run.code, run.out) == (0, "No node has had notice.\n")

@@ -64,22 +64,52 @@ async def test_affinity_and_tolerations_are_replaced_whole_by_a_strategic_patch(
     assert {"affinity": spec["affinity"], "tolerations": spec["tolerations"]} == one
 
 
-@pytest.mark.parametrize("kind", ["merge", "strategic"])
+@pytest.mark.parametrize("kind", ["merge", "strategic", "apply"])
 async def test_a_patch_that_names_an_old_version_conflicts(cluster: Cluster, namespace: str, kind: PatchType) -> None:
     made = await cluster.create(CONFIG_MAPS, a_map("one"), namespace)
     key, old = Key(namespace, "one"), made["metadata"]["resourceVersion"]
     body = {"metadata": {"resourceVersion": old}, "data": {"a": "2"}}
-    changed = await cluster.patch(CONFIG_MAPS, key, PatchBody(kind, body))
+    changed = await cluster.patch(CONFIG_MAPS, key, PatchBody(kind, body, force=kind == "apply"))
     assert changed["metadata"]["resourceVersion"] != old
     body["data"] = {"a": "3"}
     with pytest.raises(Conflict):
-        await cluster.patch(CONFIG_MAPS, key, PatchBody(kind, body))
+        await cluster.patch(CONFIG_MAPS, key, PatchBody(kind, body, force=kind == "apply"))
 
 
 async def test_a_patch_that_changes_nothing_keeps_the_version(cluster: Cluster, namespace: str) -> None:
     made = await cluster.create(CONFIG_MAPS, a_map("one"), namespace)
     same = await cluster.patch(CONFIG_MAPS, Key(namespace, "one"), merging(data={"a": "1"}))
     assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+@pytest.mark.parametrize("kind", ["merge", "strategic", "apply"])
+async def test_a_dry_run_answers_with_what_would_come_of_it_and_stores_nothing(
+    cluster: Cluster, namespace: str, kind: PatchType
+) -> None:
+    made = await cluster.create(CONFIG_MAPS, a_map("one"), namespace)
+    key = Key(namespace, "one")
+    tried = await cluster.patch(CONFIG_MAPS, key, PatchBody(kind, {"data": {"b": "2"}}, is_dry_run=True))
+    assert tried["data"] == {"a": "1", "b": "2"}
+    assert tried["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    stored = await cluster.get(CONFIG_MAPS, key, dict)
+    assert (stored["data"], stored["metadata"]["resourceVersion"]) == ({"a": "1"}, made["metadata"]["resourceVersion"])
+
+
+async def test_a_dry_run_is_refused_as_the_patch_would_be(cluster: Cluster, namespace: str) -> None:
+    made = await cluster.create(DEPLOYMENTS, a_deployment("web"), namespace)
+    key, old = Key(namespace, "web"), made["metadata"]["resourceVersion"]
+    with pytest.raises(Invalid):
+        await cluster.patch(DEPLOYMENTS, key, PatchBody("merge", {"spec": {"replicas": -1}}, is_dry_run=True))
+    await cluster.patch(DEPLOYMENTS, key, merging(spec={"minReadySeconds": 5}))
+    stale = PatchBody("merge", {"metadata": {"resourceVersion": old}, "spec": {"paused": True}}, is_dry_run=True)
+    with pytest.raises(Conflict):
+        await cluster.patch(DEPLOYMENTS, key, stale)
+
+
+async def test_only_an_apply_can_be_forced(cluster: Cluster, namespace: str) -> None:
+    await cluster.create(CONFIG_MAPS, a_map("one"), namespace)
+    with pytest.raises(Invalid, match=r'PatchOptions\.meta\.k8s\.io "" is invalid: force: Forbidden'):
+        await cluster.patch(CONFIG_MAPS, Key(namespace, "one"), PatchBody("merge", {"data": {"a": "2"}}, force=True))
 
 
 async def test_the_generation_counts_changes_of_the_spec_only(cluster: Cluster, namespace: str) -> None:

@@ -24,8 +24,10 @@ from wukong.controllers.spot.moves import REVERTED, SURGING
 from wukong.controllers.spot.notices import Course
 from wukong.controllers.spot.pending_evictions import PATIENCE
 from wukong.controllers.spot.records import RECORD, Record, format_record
+from wukong.controllers.spot.start_times import StartTimes
 from wukong.placement.leaving_nodes import NOTICE
 from wukong.placement.rules import BUILT_IN
+from wukong.semantics.start_time import MOST_SECONDS
 from wukong.state import State
 
 NOW = 1_800_000_000.0
@@ -353,6 +355,36 @@ def test_the_mark_goes_when_the_notice_is_withdrawn() -> None:
 
 
 # ---- the order, and room
+
+
+def started_in(subject: Pod, seconds: float) -> Pod:
+    """A pod that was ready so long after it got its node."""
+    subject.status.conditions = [
+        PodCondition("PodScheduled", "True", last_transition_time=format_time(NOW - 5000)),
+        PodCondition("Ready", "True", last_transition_time=format_time(NOW - 5000 + seconds)),
+    ]
+    return subject
+
+
+def test_of_equal_margins_the_slowest_start_goes_first_then_the_longest_grace() -> None:
+    slow = [started_in(pod("z-0", owner="z"), 90), started_in(pod("z-1", "d1", owner="z"), 70)]
+    quick = [started_in(pod("b-0", owner="b"), 10), started_in(pod("b-1", "d1", owner="b"), 10)]
+    patient = [pod("c-0", owner="c"), pod("c-1", "d1", owner="c")]
+    patient[0].spec.termination_grace_period_seconds = 60
+    sets = [a_workload(StatefulSet, name, 2) for name in "zbc"]
+    assert evicted_by(look(leaving(), ROOM, *sets, *slow, *quick, *patient)) == ["z-0", "b-0", "c-0"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "learnt"),
+    [([20, 30, 400], 30), ([0], 0), ([-5], 0), ([MOST_SECONDS + 1], 0), ([], 0), ([8], 8)],
+)
+def test_a_start_is_learnt_from_the_pods_of_the_controller(seconds: list[float], learnt: float) -> None:
+    state = State()
+    others = [started_in(pod(f"db-{number}"), value) for number, value in enumerate(seconds)]
+    for subject in (*others, pod("db-9")):
+        state.apply("ADDED", subject)
+    assert StartTimes(state).find(pod("db-9")) == learnt
 
 
 def test_of_equal_priority_the_thinnest_margin_goes_first_then_the_longest_grace() -> None:

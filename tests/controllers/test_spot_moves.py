@@ -9,7 +9,7 @@ import pytest
 
 from builders import a_node, a_pod
 from wukong.actions import DONE, Create, Delete, Note, Outcome, Patch, Scale
-from wukong.api.apps import Deployment, ReplicaSet
+from wukong.api.apps import Deployment, ManagedFieldsEntry, ReplicaSet
 from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import NEVER_MOVE, Node, Pod, PodCondition
 from wukong.api.kinds import DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, MOVES, PODS
@@ -26,6 +26,7 @@ from wukong.controllers.spot.moves import (
     SURGING,
     UNKNOWN_SECONDS,
     SpotMoves,
+    moves_of_autoscaler,
     moves_of_node,
     moves_of_pod,
 )
@@ -82,8 +83,8 @@ def a_move(phase: str = "", *, status: dict[str, Any] | None = None, **spec: Any
     }
     meta = {"name": "deployment.web", "namespace": "default", "uid": "m", "resourceVersion": "9"}
     generation = {SURGING: 2, RETURNING: 2, RETURNED: 3}.get(phase, 0)
-    told = {"phase": phase, "generation": generation, "replicas": body["surged"] if phase else 0, **(status or {})}
-    return msgspec.convert({"metadata": meta, "spec": body, "status": told}, Move)
+    seen = {"phase": phase, "generation": generation, "replicas": body["surged"] if phase else 0, "triedVersion": "1"}
+    return msgspec.convert({"metadata": meta, "spec": body, "status": seen | (status or {})}, Move)
 
 
 def an_autoscaler(least: int | None = 1, highest: int = 9, owner: str = "") -> HorizontalPodAutoscaler:
@@ -114,7 +115,8 @@ def scale_of(outcome: Outcome) -> int | None:
 
 def phase_of(outcome: Outcome) -> str | None:
     patches = (action for action in outcome.actions if isinstance(action, Patch) and action.resource == MOVES)
-    return next((patch.patch.body["status"]["phase"] for patch in patches if "status" in patch.patch.body), None)
+    statuses = (patch.patch.body.get("status", {}) for patch in patches)
+    return next((status["phase"] for status in statuses if "phase" in status), None)
 
 
 def has_deletion(outcome: Outcome) -> bool:
@@ -153,9 +155,12 @@ def test_the_leaving_pods_are_marked_before_the_workload_is_scaled() -> None:
 
 def test_once_they_are_marked_the_workload_is_scaled_at_the_version_that_was_read() -> None:
     outcome = look(S1, D1, a_deployment(), a_set(), LEAVES, STAYS, a_move())
-    scale = outcome.actions[0]
+    trial, scale, note = outcome.actions
+    assert isinstance(trial, Patch)
+    assert trial.patch.body["status"]["triedVersion"] == "5"
+    assert trial.patch.body["metadata"] == {"resourceVersion": "9"}
     assert scale == Scale(DEPLOYMENTS, Key("default", "web"), 3, resource_version="5")
-    assert isinstance(outcome.actions[1], Note)
+    assert isinstance(note, Note)
     assert outcome.requeue_after == 240
 
 
@@ -234,8 +239,75 @@ def test_more_pods_that_leave_join_the_move_first() -> None:
 def test_a_size_of_somebody_else_wins_and_is_said() -> None:
     outcome = look(S1, D1, a_deployment(7, generation=3), a_set(7), LEAVES, STAYS, a_move(SURGING))
     assert has_deletion(outcome)
-    assert scale_of(outcome) is None
+    assert scale_of(outcome) == 7  # changes nothing, and is refused where what we read is old
     assert any(isinstance(action, Note) and "replicas to 7" in action.text for action in outcome.actions)
+
+
+def set_by(deployment: Deployment, *managers: tuple[str, str]) -> Deployment:
+    deployment.metadata.managed_fields = [
+        msgspec.convert(
+            {"manager": name, "subresource": subresource, "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+            ManagedFieldsEntry,
+        )
+        for name, subresource in managers
+    ]
+    return deployment
+
+
+OURS, THEIRS, APPLIED = ("wukong", "scale"), ("kubectl", "scale"), ("argocd", "")
+
+
+@pytest.mark.parametrize("phase", ["", SURGING, RETURNING])
+@pytest.mark.parametrize(
+    ("managers", "is_ours"),
+    [([OURS], True), ([], True), ([THEIRS], False), ([("wukong", "")], False), ([OURS, APPLIED], False)],
+)
+def test_the_size_of_a_surge_is_ours_only_if_we_set_it(
+    managers: list[tuple[str, str]], phase: str, *, is_ours: bool
+) -> None:
+    """Somebody may ask for exactly that size at the same time."""
+    deployment = set_by(a_deployment(3, generation=2), *managers)
+    outcome = look(S1, D1, deployment, a_set(3), LEAVES, STAYS, a_move(phase))
+    assert (scale_of(outcome) == 2) == (is_ours and phase == RETURNING)
+    assert (has_deletion(outcome) or phase_of(outcome) == RETURNED) == (not is_ours)
+
+
+def test_a_size_that_was_never_tried_is_somebody_elses() -> None:
+    objects = [S1, D1, a_deployment(3, generation=2), a_set(3), LEAVES, STAYS]
+    assert has_deletion(look(*objects, a_move(status={"triedVersion": ""})))
+    objects = [S1, leaving("d1"), a_deployment(), a_set(), LEAVES, STAYS]
+    (patch,) = look(*objects, a_move(status={"triedVersion": ""})).actions
+    assert isinstance(patch, Patch)
+    assert patch.patch.body["spec"]["former"] == []  # it was never scaled to 3
+
+
+def test_who_does_not_know_what_became_of_a_move_changes_nothing_else() -> None:
+    """The Move is written first, at the version that was read; what follows is not done where that is refused."""
+    beside: dict[str, Any] = {"autoscaler": {"name": "h", "minReplicas": 1}}
+    surged = [S1, D1, D2, a_deployment(3, generation=2), a_set(3), LEAVES, STAYS, COMES]
+    outcomes = [
+        look(S1, D1, a_deployment(), a_set(), LEAVES, STAYS, an_autoscaler(), a_move(**beside)),
+        look(*surged, a_move(RETURNING)),
+        look(*surged, an_autoscaler(3), a_move(RETURNING, **beside)),
+        look(*surged, an_autoscaler(1), a_move(RETURNING, **beside)),
+    ]
+    for outcome in outcomes:
+        first = outcome.actions[0]
+        assert isinstance(first, Patch)
+        assert first.resource == MOVES
+        assert first.patch.body["metadata"] == {"resourceVersion": "9"}
+        assert len(outcome.actions) > 1
+
+
+@pytest.mark.parametrize("status", [{"triedVersion": "5"}, {"triedVersion": "1", "triedAutoscalerVersion": "4"}])
+def test_a_surge_that_may_still_arrive_is_made_before_it_is_undone(status: dict[str, Any]) -> None:
+    """A leader who was stopped between the Move and the workload may go on at any time."""
+    objects = [D1, a_deployment(), a_set(), STAYS, an_autoscaler()]
+    outcome = look(*objects, a_move(RETURNING, status={"generation": 0, **status}, **BESIDE))
+    assert (scale_of(outcome), has_deletion(outcome)) == (3, False)
+    dead = {"generation": 0, "triedVersion": "1", "triedAutoscalerVersion": "2"}
+    outcome = look(*objects, a_move(RETURNING, status=dead, **BESIDE))
+    assert (scale_of(outcome), minimum_of(outcome), has_deletion(outcome)) == (2, [1], True)
 
 
 def test_a_surge_that_somebody_takes_back_is_not_tried_again() -> None:
@@ -340,8 +412,15 @@ def test_a_size_from_before_more_pods_had_to_leave_is_somebody_elses_once_a_larg
     """Somebody scales to 3, by chance what this Move had meant to give the workload once."""
     objects = [S1, D1, a_deployment(3, generation=5), a_set(3), LEAVES, STAYS]
     seen = a_move(phase, status={"replicas": 4, "generation": 2}, surged=4, former=[3])
-    assert scale_of(look(*objects, seen)) is None
+    assert scale_of(look(*objects, seen)) in (None, 3)
     assert scale_of(look(*objects, a_move("", surged=4, former=[3]))) == 4  # it may be ours: nobody has seen another
+
+
+def test_a_size_that_came_after_the_one_that_was_seen_is_ours() -> None:
+    """The Move was extended twice, and nobody has noted the size between."""
+    objects = [S1, D1, a_deployment(4, generation=3), a_set(4), LEAVES, STAYS]
+    outcome = look(*objects, a_move(SURGING, status={"replicas": 3}, surged=5, former=[3, 4]))
+    assert (scale_of(outcome), has_deletion(outcome)) == (5, False)
 
 
 def test_a_surge_that_was_extended_is_noted_again() -> None:
@@ -433,7 +512,8 @@ def test_the_least_size_of_an_autoscaler_is_noted_and_raised_before_the_workload
     assert isinstance(create, Create)
     assert create.body["spec"]["autoscaler"] == {"name": "h", "minReplicas": 1}
     raising = look(*objects, LEAVES, an_autoscaler(), a_move(**BESIDE))
-    assert (minimum_of(raising), scale_of(raising)) == ([3], None)
+    assert (minimum_of(raising), scale_of(raising)) == ([3], 3)
+    assert [type(action) for action in raising.actions] == [Patch, Patch, Scale, Note]
     scaling = look(*objects, LEAVES, an_autoscaler(3), a_move(**BESIDE))
     assert (minimum_of(scaling), scale_of(scaling)) == ([], 3)
 
@@ -458,7 +538,14 @@ def test_it_is_restored_before_the_workload_gets_its_size_back(before: int | Non
 def test_a_least_size_that_somebody_else_has_set_meanwhile_stays() -> None:
     objects = [S1, D1, D2, a_deployment(3, generation=2), a_set(3), LEAVES, STAYS, COMES]
     outcome = look(*objects, an_autoscaler(5), a_move(RETURNING, **BESIDE))
-    assert (minimum_of(outcome), scale_of(outcome)) == ([], 2)
+    assert (minimum_of(outcome), scale_of(outcome)) == ([5], 2)  # as it is: refused where what we read is old
+
+
+def test_an_autoscaler_is_news_for_a_move_also_when_nothing_leaves_any_more() -> None:
+    state = State()
+    assert list(moves_of_autoscaler(an_autoscaler(), state)) == []
+    state.apply("ADDED", a_move(RETURNING))
+    assert list(moves_of_autoscaler(an_autoscaler(), state)) == [KEY]
 
 
 @pytest.mark.parametrize(("phase", "replicas"), [(SURGING, 7), (REVERTED, 2)])

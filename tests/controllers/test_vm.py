@@ -18,7 +18,7 @@ from wukong.api.resources import Key
 from wukong.api.times import format_time
 from wukong.api.unreadable import Unreadable, read_document
 from wukong.api.vm import Wukong
-from wukong.controllers.vm.controller import VirtualMachineController
+from wukong.controllers.vm.controller import MOST_TURNS, STATUS_SECONDS, VirtualMachineController
 from wukong.controllers.vm.priority_classes import UNUSED
 from wukong.controllers.vm.priority_limits import PriorityLimits
 from wukong.controllers.vm.vm_writes import ANNOTATION, MOST_WRITES
@@ -417,6 +417,29 @@ def test_news_of_virtual_machines_alone_is_told_once_a_second() -> None:
     early = controller.reconcile(KEY, a_state(told, *vms), NOW + 0.25)
     assert early == Outcome(requeue_after=0.75)
     assert status_of(controller.reconcile(KEY, a_state(told, *vms), NOW + 1))["vms"][0]["phase"] == "Starting"
+
+
+def test_conditions_that_turn_to_and_fro_are_told_at_once_only_so_often() -> None:
+    """As they do while two virt-controllers write the status of one machine over each other's."""
+    wukong, controller, told_at = a_wukong(), a_controller(), list[float]()
+    sides = [(vm, an_instance(vm, "node-0")) for vm in (*applied(wukong, status=running()), *applied(wukong))]
+
+    def turn(now: float) -> None:
+        nonlocal wukong
+        side = sides[wukong.status.ready_replicas]  # the other one than was told last
+        outcome = controller.reconcile(KEY, a_state(wukong, *side), now)
+        if outcome.actions:
+            told_at.append(now)
+            wukong = msgspec.structs.replace(wukong, status=msgspec.convert(status_of(outcome), type(wukong.status)))
+
+    for tenths in range(600):
+        turn(NOW + tenths / 10)
+    assert told_at[:MOST_TURNS] == [NOW + tenths / 10 for tenths in range(MOST_TURNS)]
+    assert len(told_at) <= MOST_TURNS + 60 / STATUS_SECONDS
+    turn(NOW + 80)
+    turn(NOW + 80.1)
+    turn(NOW - 80)  # the clock was set back
+    assert told_at[-3:] == [NOW + 80, NOW + 80.1, NOW - 80]
 
 
 def test_the_status_of_very_many_stays_small_and_tells_of_those_in_trouble() -> None:

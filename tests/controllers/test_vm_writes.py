@@ -54,19 +54,20 @@ def test_a_fork_remembers_what_was_judged_told_and_repaired_and_shares_nothing()
     web, db = Key("shop", "web"), Key("shop", "db")
     source, copy = VirtualMachineController(BUILT_IN), VirtualMachineController(BUILT_IN)
     source._judged[web], source._told_at[web] = Judgement("u", 1, [], True), 7.0
-    source._advice[web] = Advice("p", "no room", 7.0, "Add cpu.")
+    source._advice[web], source._quiet_at[web] = Advice("p", "no room", 7.0, "Add cpu."), 8.0
     source.writer._verified[web] = {"web": ("u", 1, "5")}
     source.writer._repairs[web] = {"web": Repair(2, 7.0)}
 
     def read(controller: VirtualMachineController) -> list[dict[Key, Any]]:
-        writer = controller.writer
-        memory = (controller._judged, controller._told_at, controller._advice, writer._verified, writer._repairs)
+        told, writer = (controller._told_at, controller._quiet_at), controller.writer
+        memory = (controller._judged, *told, controller._advice, writer._verified, writer._repairs)
         return [deepcopy(part) for part in memory]
 
     copy.copy_memory(source, State())
     before = read(source)
     assert read(copy) == before
     copy._judged[db], copy._told_at[db], copy._advice[db] = copy._judged[web], 9.0, copy._advice[web]
+    copy._quiet_at[db] = 9.0
     copy.writer._verified[web]["web-1"] = ("u", 2, "6")
     copy.writer._repairs[web]["web-1"] = Repair(1, 9.0)
     assert read(source) == before

@@ -62,6 +62,7 @@ def test_a_snapshot_keeps_no_secrets_of_machines() -> None:
     assert "hunter2" not in str(reduced)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_reduced", [False, True])
 def test_a_drain_of_a_snapshot_migrates_its_machines(is_reduced: bool) -> None:
     world = a_running_world()

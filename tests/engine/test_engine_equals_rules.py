@@ -74,6 +74,7 @@ def test_the_engine_decides_as_the_rules_do(record_property: Callable[[str, obje
     assert all(percent(told_apart, name, seen) >= LEAST_PERCENT for name, _ in SCORES)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(cases(), st.sampled_from(PROFILES))
 def test_the_engine_decides_as_the_rules_do_on_clusters_never_seen_before(case: Case, profile: Profile) -> None:

@@ -174,6 +174,7 @@ def test_every_refusal_of_a_node_has_a_detail(case: Case) -> None:
         assert_described(group, lambda plugin, reasons: plugin == "NodeName")
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32))
 def test_every_refusal_by_volumes_has_a_detail_or_names_the_claim_itself(seed: int) -> None:

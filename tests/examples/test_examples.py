@@ -35,6 +35,7 @@ def test_the_next_web_pod_goes_to_a_spot_node() -> None:
     assert (document["feasible"], document["nodes"]) == (11, 12)
 
 
+@pytest.mark.slow
 def test_by_the_policy_it_goes_to_the_spot_node_that_is_rarely_reclaimed() -> None:
     arguments = ("-s", "examples/cluster.yaml", "-f", "examples/web.yaml", "--policy", "examples/policy.yaml")
     document = wukong("explain", *arguments)

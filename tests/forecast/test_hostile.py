@@ -11,7 +11,8 @@ from wukong.cli.views.chart import COLUMNS, choose_stretch, level_of, split_even
 from wukong.cli.views.plan import format_field
 from wukong.embedded.store.documents import is_same_json
 from wukong.forecast.changes import compare_documents
-from wukong.forecast.start_times import MOST_SECONDS, find_probe_delay, seconds_to_ready
+from wukong.forecast.start_times import find_probe_delay, seconds_to_ready
+from wukong.semantics.start_time import MOST_SECONDS
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

@@ -52,6 +52,21 @@ def test_a_drain_that_takes_more_than_a_strategy_promises_degrades_and_is_told_w
     assert (forecast.before, forecast.after, forecast.removed, forecast.freed) == (2, 1, ["node-1"], [])
 
 
+def test_an_update_of_a_stateful_set_that_waits_already_is_told_with_its_numbers() -> None:
+    """It waits for its second pod before and after, so nothing happens: none is up to date."""
+    template = {
+        "metadata": {"labels": {"app": "db"}},
+        "spec": {"containers": [{"name": "main", "image": "db:1", "resources": {"requests": {"cpu": "3"}}}]},
+    }
+    spec = {"replicas": 2, "serviceName": "db", "selector": {"matchLabels": {"app": "db"}}, "template": template}
+    meta = {"name": "db", "namespace": "default"}
+    stateful_set = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta, "spec": spec}
+    plan = plan_on([a_node("node-1"), stateful_set], PlannedChange(documents=(with_image(stateful_set, "db:2"),)))
+    assert plan.verdict.kind == "needs-nodes"
+    assert "1 of 2 available, 0 up to date" in plan.verdict.problems[0].text
+    assert plan.shown.workloads["default/db"].up_to_date == 0
+
+
 def test_a_drain_for_which_there_is_no_room_needs_nodes() -> None:
     web = a_deployment(replicas=2, cpu="3")
     plan = plan_on([*nodes(2), web, *running_on(web, "node-1", "node-2")], drain("node-1"))

@@ -55,7 +55,7 @@ def write_one(server: Server, kind: Kind, document: Any, grammar: Grammar, numbe
     if isinstance(changed, dict):
         body = draw_operations(grammar) if patch_type == "json" else changed
         try:
-            server.patch(kind.resource, key, PatchBody(patch_type, body, force=True))
+            server.patch(kind.resource, key, PatchBody(patch_type, body, force=patch_type == "apply"))
         except ClusterError:
             assert server.get(kind.resource, key) is before, "refused, and half written"
     for finalizers_left in range(2):

@@ -39,7 +39,19 @@ RIGHTS: dict[str, set[tuple[str, str]]] = {
         ("Create", "VirtualMachineInstanceMigration"),
     },
     "vm-priority": _CLASSES,
+    "ledger": {("Record", "WorkloadRecord")},
+    "rollout": {
+        ("Patch", "Rollout/status"),
+        *((verb, "ReplicaSet") for verb in ("Create", "Patch", "Scale", "Delete")),
+        ("Patch", "Service"),
+        ("Delete", "Pod"),
+    },
     "spot-node": {("Patch", "Node")},
+    "spot-load-balancer": {("Patch", "Node")},
+    "spot-history": {
+        *((verb, "NodeNotice") for verb in ("Create", "Patch", "Delete")),
+        ("Patch", "NodeNotice/status"),
+    },
     "spot-move": {
         *((verb, "Move") for verb in ("Create", "Patch", "Delete")),
         ("Patch", "Move/status"),

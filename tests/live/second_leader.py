@@ -1,4 +1,5 @@
-"""A second kube-controller-manager, whose watches a test can hold: a leader that is behind and does not know it.
+"""A second kube-controller-manager or virt-controller, whose watches a test can hold: a leader that is behind and does
+not know it.
 
 `BindingGate` does the same to the bindings of a scheduler: one that comes second, for certain.
 """
@@ -20,7 +21,9 @@ from aiohttp import web
 from testbed import components, processes
 from testbed.client import Client, Json
 from testbed.control_plane import ControlPlane
+from testbed.kubevirt.installation import virt_controller
 from testbed.ports import free_ports
+from testbed.pytest_plugin import Bed
 
 HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade"}
 
@@ -31,7 +34,8 @@ class HoldingProxy:
     def __init__(self, original: Path) -> None:
         self.original = original  # a kubeconfig of that API server
         self._held: set[str] = set()
-        self._released = asyncio.Condition()
+        self._watched: set[str] = set()
+        self._changed = asyncio.Condition()  # notified when something is released or watched
         self._session: aiohttp.ClientSession
 
     def hold(self, plural: str) -> None:
@@ -41,8 +45,13 @@ class HoldingProxy:
     async def release(self, plural: str) -> None:
         """What was held arrives now."""
         self._held.discard(plural)
-        async with self._released:
-            self._released.notify_all()
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def wait_for_watch(self, plural: str) -> None:
+        """Until this kind is watched by whoever uses the proxy, who has listed it before."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: plural in self._watched)
 
     @contextlib.asynccontextmanager
     async def kubeconfig(self, folder: Path) -> AsyncIterator[Path]:
@@ -72,20 +81,44 @@ class HoldingProxy:
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in HOP_BY_HOP}
         async with self._session.request(
-            request.method, request.raw_path, headers=headers, data=await request.read()
+            request.method, request.raw_path, headers=headers, data=await request.read() or None
         ) as answer:
             passed = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
             response = web.StreamResponse(status=answer.status, headers=passed)
             await response.prepare(request)
-            async for piece in answer.content.iter_any():
-                if "watch" in request.query:
-                    await self._wait_for_release(request.path.rpartition("/")[2])
-                await response.write(piece)
+            plural = request.path.rpartition("/")[2] if "watch" in request.query else ""
+            await self._note_watch(plural)
+            with contextlib.suppress(ConnectionResetError):  # who asked has ended
+                async for piece in answer.content.iter_any():
+                    await self._wait_for_release(plural)
+                    await response.write(piece)
             return response
 
+    async def _note_watch(self, plural: str) -> None:
+        async with self._changed:
+            self._watched.add(plural)
+            self._changed.notify_all()
+
     async def _wait_for_release(self, plural: str) -> None:
-        async with self._released:
-            await self._released.wait_for(lambda: plural not in self._held)
+        async with self._changed:
+            await self._changed.wait_for(lambda: plural not in self._held)
+
+
+class LeaseKeeper(HoldingProxy):
+    """Answers whoever asks for a lease by itself: its user leads, although somebody else does, too."""
+
+    def __init__(self, original: Path) -> None:
+        super().__init__(original)
+        self._lease = b""  # as its holder wrote it last
+
+    async def _pass_on(self, request: web.Request) -> web.StreamResponse:
+        if "/leases" not in request.path:
+            return await super()._pass_on(request)
+        self._lease = await request.read() or self._lease
+        if not self._lease:
+            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
+            return web.json_response(status, status=404)
+        return web.Response(body=self._lease, content_type="application/json")
 
 
 class BindingGate(HoldingProxy):
@@ -124,7 +157,21 @@ def second_controller_manager(plane: ControlPlane, kubeconfig: Path, controllers
         "--use-service-account-credentials=false",
         f"--controllers={controllers}",
     ]
-    process = processes.spawn(argv, plane.log("second-controller-manager"))
+    with _running(argv, plane.log("second-controller-manager")):
+        yield
+
+
+@contextlib.contextmanager
+def second_virt_controller(bed: Bed, kubeconfig: Path, program: Path, log: Path) -> Iterator[None]:
+    """Runs virt-controller through this kubeconfig. It takes a while until it leads."""
+    (port,) = free_ports(1)
+    with _running(virt_controller(bed.kubeconfig.parent, kubeconfig, program, port).argv, log):
+        yield
+
+
+@contextlib.contextmanager
+def _running(argv: list[str], log: Path) -> Iterator[None]:
+    process = processes.spawn(argv, log)
     try:
         yield
     finally:

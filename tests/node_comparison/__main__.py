@@ -1,7 +1,9 @@
 """`make compare-nodes`: random Deployments that need nodes, with the real Karpenter on the test bed and embedded.
 
-As many nodes must come in nine of ten cases. Prints a table; ends with 1 if fewer are alike. Karpenter is built first,
-once, and runs with its defaults; each case has a NodePool of one to four instance types.
+As many nodes must come in nine of ten cases. Prints a table; ends with 1 if fewer are alike. Of a case that is not,
+other seeds are played: where one of them is alike, chance decides, for kube-scheduler does not place pods where
+Karpenter meant them to go. Karpenter is built first, once, and runs with its defaults; each case has a NodePool of one
+to four instance types.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from testbed.supervisor import Order
 
 AT_ONCE = 10
 LEAST_ALIKE = 0.9
+OTHER_SEEDS = range(1, 16)
 
 
 @click.command(help=__doc__)
@@ -44,12 +47,22 @@ def main(seeds: str) -> None:
     alike = 0
     for case, endings in zip(cases, real, strict=True):
         ours = play_embedded(case)
-        is_alike = [ending.nodes for ending in ours] == [ending.nodes for ending in endings]
-        alike += is_alike
-        verdict = "yes" if is_alike else "no"
+        alike += is_alike(ours, endings)
+        verdict = "yes" if is_alike(ours, endings) else find_seed(case, endings)
         click.echo(f"| {case.seed} | {describe(endings)} | {describe(ours)} | {verdict} |")
     click.echo(f"\n{alike} of {len(cases)} cases are alike.")
     sys.exit(alike < LEAST_ALIKE * len(cases))
+
+
+def is_alike(ours: Endings, real: Endings) -> bool:
+    return [ending.nodes for ending in ours] == [ending.nodes for ending in real]
+
+
+def find_seed(case: Case, real: Endings) -> str:
+    """With which other seed ours is as the real one."""
+    alike = (seed for seed in OTHER_SEEDS if is_alike(play_embedded(case, seed), real))
+    seed = next(alike, None)
+    return "no" if seed is None else f"with seed {seed}"
 
 
 def say(line: str) -> None:

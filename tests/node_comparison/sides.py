@@ -43,9 +43,9 @@ async def play_real(client: Client, case: Case) -> Endings:
     for deployment in case.deployments:
         await client.create(path, move(deployment, case))
     sizes = {deployment["metadata"]["name"]: deployment["spec"]["replicas"] for deployment in case.deployments}
-    first = await _wait_for_rest(client, case, sum(sizes.values()))
+    first = await wait_for_rest(client, case, sum(sizes.values()))
     await client.patch(f"{path}/{case.grows}", {"spec": {"replicas": case.replicas}})
-    grown = await _wait_for_rest(client, case, sum({**sizes, case.grows: case.replicas}.values()))
+    grown = await wait_for_rest(client, case, sum({**sizes, case.grows: case.replicas}.values()))
     return Endings(first, grown)
 
 
@@ -79,7 +79,7 @@ def move(deployment: Json, case: Case) -> Json:
     return {**deployment, "spec": {**deployment["spec"], "template": {**template, "spec": spec}}}
 
 
-async def _wait_for_rest(client: Client, case: Case, wanted: int) -> Ending:
+async def wait_for_rest(client: Client, case: Case, wanted: int) -> Ending:
     """How it ends: all pods that are wanted have a node. There are nodes for all of them, but it may take too long."""
     end = time.monotonic() + LONGEST_SECONDS
     while True:

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, WUKONGS
+from rollouts import a_rollout, canary
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, ROLLOUTS, WUKONGS
 from wukong.api.resources import Resource
 from wukong.placement.rules import BUILT_IN
 from wukong.replies.admission.own_kinds import KindAdmission
@@ -52,6 +53,13 @@ def test_a_wukong_is_checked_as_well() -> None:
     assert review({"cpu": 2, "memory": "2Gi", "image": "fedora"}, WUKONGS).is_allowed is True
     reply = review({"cpu": 2, "memory": "lots"}, WUKONGS)
     assert "$.spec.memory" in reply.message
+
+
+def test_a_rollout_is_checked_as_well() -> None:
+    spec = a_rollout(canary())["spec"]
+    assert review(spec, ROLLOUTS) == Reply("accepted")
+    reply = review({**spec, "selector": {"matchLabels": {"app": "db"}}}, ROLLOUTS)
+    assert reply.message.startswith("$.spec.template.metadata.labels: expected labels that $.spec.selector selects")
 
 
 @pytest.mark.parametrize(

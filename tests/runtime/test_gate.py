@@ -9,7 +9,7 @@ import pytest
 
 from builders import a_node, a_pod
 from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
-from wukong.api.apps import Deployment, WorkloadSpec
+from wukong.api.apps import Deployment, WorkloadMeta, WorkloadSpec
 from wukong.api.core import NEVER_MOVE, Pod, Toleration
 from wukong.api.kinds import DEPLOYMENTS, NODES, PODS, VIRTUAL_MACHINE_INSTANCES, VIRTUAL_MACHINES
 from wukong.api.kubevirt import VirtualMachineInstance
@@ -38,7 +38,7 @@ def a_state(*pods: Pod, taints: tuple[str, ...] = (), replicas: int | None = 3) 
     state = State()
     state.replace("Node", [a_node("n1", taints=taints)])
     state.replace("Pod", pods or [a_pod("web", node="n1")])
-    meta = ObjectMeta(name="web", namespace="default")
+    meta = WorkloadMeta(name="web", namespace="default")
     state.replace(
         "Deployment.apps", [Deployment(kind="Deployment", metadata=meta, spec=WorkloadSpec(replicas=replicas))]
     )

@@ -12,7 +12,18 @@ from wukong.api.kinds import PODS
 from wukong.api.meta import Object
 from wukong.api.resources import Key, Resource
 from wukong.errors import AlreadyExists, ClusterError, Conflict, NotFound
-from wukong.ports import EVERYTHING, Document, Event, Listing, Page, PatchBody, Propagation, Selection, WatchUpdate
+from wukong.ports import (
+    EVERYTHING,
+    FIELD_MANAGER,
+    Document,
+    Event,
+    Listing,
+    Page,
+    PatchBody,
+    Propagation,
+    Selection,
+    WatchUpdate,
+)
 
 T = TypeVar("T")
 
@@ -73,7 +84,9 @@ class TinyCluster:
             raise Conflict(f"{key} is bound")
         self._put("MODIFIED", "Pod", key, merged(held, {"spec": {"nodeName": node}}))
 
-    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None:
+    async def scale(
+        self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "", manager: str = FIELD_MANAGER
+    ) -> None:
         await self.patch(resource, key, PatchBody("merge", {"spec": {"replicas": replicas}}))
 
     async def list(

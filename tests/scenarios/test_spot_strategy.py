@@ -27,6 +27,7 @@ LAYOUTS: list[Layout] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_strategy_holds_at_every_step(seed: int) -> None:
     judge = Judge()

@@ -77,6 +77,7 @@ def test_the_update_of_followers_ends_only_where_the_leaders_are_apart() -> None
     assert any("1 Insufficient cpu, 1 node(s) didn't match pod affinity rules" in reason for reason in stuck.stuck)
 
 
+@pytest.mark.slow
 def test_a_seed_keeps_its_ending() -> None:
     for seed in SEEDS[:5]:
         again = play_scenario(read_scenario(FOLLOWERS), seed)

@@ -17,8 +17,8 @@ class Status:
     is_synced: bool
     old: list[OldWatch] = field(default_factory=list)
 
-    def old_watches(self) -> list[OldWatch]:
-        return self.old
+    def list_troubles(self) -> list[str]:
+        return [str(watch) for watch in self.old]
 
     def describe_unsynced(self) -> list[str]:
         return [] if self.is_synced else ["Pod has not been listed yet: the answer is not JSON"]

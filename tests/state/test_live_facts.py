@@ -13,6 +13,7 @@ from wukong.api.apps import (
     PodDisruptionBudgetStatus,
     ReplicaSet,
     StatefulSet,
+    WorkloadMeta,
     WorkloadSpec,
 )
 from wukong.api.core import Namespace, ReplicationController, ReplicationControllerSpec, Service, ServiceSpec
@@ -22,7 +23,7 @@ from wukong.ports import EventType
 from wukong.state import State
 from wukong.state.live_snapshot import FACTS, in_order
 
-SHOP = ObjectMeta(name="web", namespace="shop")
+SHOP = WorkloadMeta(name="web", namespace="shop")
 
 
 def a_budget(allowed: int = 0, disrupted: str = "", app: str = "web") -> PodDisruptionBudget:
@@ -88,7 +89,7 @@ EVENTS: dict[str, EventType] = {"put": "MODIFIED", "delete": "DELETED"}
 
 
 def an_owner(kind: str, name: str, app: str) -> Object:
-    meta = ObjectMeta(name=name, namespace="shop", uid=f"{kind}-{name}")
+    meta = WorkloadMeta(name=name, namespace="shop", uid=f"{kind}-{name}")
     match kind:
         case "ReplicaSet":
             return ReplicaSet(kind=kind, metadata=meta, spec=WorkloadSpec(selector=selecting(app=app)))

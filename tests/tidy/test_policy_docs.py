@@ -79,6 +79,7 @@ def test_the_example_is_the_one_in_examples() -> None:
     assert list(yaml.safe_load_all(block)) == list(yaml.safe_load_all(file))
 
 
+@pytest.mark.slow
 def test_the_table_of_the_example_is_what_happens() -> None:
     """Phases in which no pod moves have no row of their own."""
     table = re.findall(r"^\| [^|]+ ((?:\| \d+ \+ \d+[^|]*){4})\|$", TEXT, flags=re.MULTILINE)

@@ -50,6 +50,8 @@ PARSE_ALLOWED = {
     "cluster/exec_plugin.py": "what a credential plugin printed",
     "serve/admission/request.py": "requests of an API server",
     "placement/pods/mark.py": "marks on pods, which we made",
+    "placement/workloads/canaries.py": "a typed decoder, given to the loader",
+    "placement/workloads/template_rules.py": "marks on templates, which we made",
     "serve/extender/request.py": "requests of a scheduler",
     "serve/extender/offered_nodes.py": "requests of a scheduler",
 }

@@ -36,6 +36,7 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
         "--policy-max-priority",
         "--admission",
         *(f"--admission-{name}" for name in ("service", "cert", "key")),
+        "--ledger",
         "--hook",
         *(f"--hook-{name}" for name in ("token-file", "cert", "key", "plain-http")),
         "--extender",
@@ -51,5 +52,6 @@ def test_flags_that_are_not_called_like_their_fields_are_named() -> None:
         "`--admission-`",
         "`--hook`",
         "`--hook-`",
+        "`--ledger`",
     )
     assert all(flag in DOCS for flag in named)

@@ -261,6 +261,8 @@ class PodStatus(Base):
     conditions: list[PodCondition] = []
     container_statuses: list[ContainerStatus] = []
     init_container_statuses: list[ContainerStatus] = []
+    # Not Kubernetes': how long it took from its node to ready, measured by the mirror, which leaves out the times.
+    start_seconds: float | None = None
 
 
 class Pod(Object):
@@ -301,6 +303,7 @@ class ServiceSpec(Base):
     cluster_ip: str = field(name="clusterIP", default="")
     ip_families: list[str] = []
     publish_not_ready_addresses: bool = False
+    external_traffic_policy: str = ""
 
 
 class Service(Object):

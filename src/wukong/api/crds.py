@@ -1,9 +1,9 @@
 """Builds the CustomResourceDefinitions of our kinds from the structs that read them.
 
 Printed by `wukong manifests crds` and kept in deploy/crds. A field's schema is made from its type and from the
-annotations beside it in api.placement and api.vm. What our structs share with Kubernetes' own (label selectors,
-affinity terms) gets its bounds in api.shared_schemas: the API server refuses CEL rules whose cost nothing bounds. A
-default is written only where an annotation says so; the defaults of structs are only ours.
+annotations beside it in api.placement, api.rollout and api.vm. What our structs share with Kubernetes' own (label
+selectors, affinity terms) gets its bounds in api.shared_schemas: the API server refuses CEL rules whose cost nothing
+bounds. A default is written only where an annotation says so; the defaults of structs are only ours.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from msgspec import inspect
 
 from wukong.api.kinds import KINDS
 from wukong.api.meta import Object
+from wukong.api.node_notices import NodeNotice
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.resources import Resource
+from wukong.api.rollout import LONGEST_NAME as LONGEST_ROLLOUT_NAME
+from wukong.api.rollout import Rollout
 from wukong.api.shared_schemas import SHARED_STRUCTS
 from wukong.api.spot import Move
 from wukong.api.vm import LONGEST_NAME, Wukong
@@ -33,6 +36,7 @@ class Definition(msgspec.Struct, frozen=True):
     columns: tuple[Schema, ...]
     rules: tuple[Schema, ...] = ()  # CEL about the object as a whole, its name too
     longest_name: int | None = None  # where a name must be shorter than the API server wants it anyway
+    scale: Schema | None = None  # the subresource, where autoscalers set its size
 
 
 # A ClusterPlacementPolicy of this name holds where no other policy does: that is what selects its pods.
@@ -85,10 +89,37 @@ _MOVE_COLUMNS: tuple[Schema, ...] = (
     {"name": "Message", "type": "string", "jsonPath": ".status.message"},
     _AGE,
 )
+_NOTICE_COLUMNS: tuple[Schema, ...] = (
+    {"name": "Node", "type": "string", "jsonPath": ".spec.node"},
+    {"name": "Course", "type": "string", "jsonPath": ".spec.course"},
+    {"name": "Pods", "type": "integer", "jsonPath": ".status.total"},
+    {"name": "Lost", "type": "integer", "jsonPath": ".status.lost"},
+    {"name": "Short", "type": "integer", "jsonPath": ".status.shortSeconds"},
+    {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
+    {"name": "Outcome", "type": "string", "jsonPath": ".status.outcome"},
+    {"name": "Source", "type": "string", "jsonPath": ".spec.source", "priority": 1},
+    _AGE,
+)
+_ROLLOUT_COLUMNS: tuple[Schema, ...] = (
+    {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
+    {"name": "Current", "type": "integer", "jsonPath": ".status.replicas"},
+    {"name": "Up-to-date", "type": "integer", "jsonPath": ".status.updatedReplicas"},
+    {"name": "Available", "type": "integer", "jsonPath": ".status.availableReplicas"},
+    {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
+    {"name": "Message", "type": "string", "jsonPath": ".status.message", "priority": 1},
+    _AGE,
+)
+_ROLLOUT_SCALE: Schema = {
+    "specReplicasPath": ".spec.replicas",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
 DEFINITIONS = (
     Definition(PlacementPolicy, "pp", _POLICY_COLUMNS),
     Definition(ClusterPlacementPolicy, "cpp", _POLICY_COLUMNS, (_DEFAULT_SELECTS_NOTHING,)),
     Definition(Move, "mv", _MOVE_COLUMNS),
+    Definition(NodeNotice, "nn", _NOTICE_COLUMNS),
+    Definition(Rollout, "wro", _ROLLOUT_COLUMNS, longest_name=LONGEST_ROLLOUT_NAME, scale=_ROLLOUT_SCALE),
     Definition(Wukong, "wk", _WUKONG_COLUMNS, (_NAME_FITS, _REPLICAS_STAY), LONGEST_NAME),
 )
 
@@ -154,7 +185,7 @@ def _build_version(definition: Definition, resource: Resource) -> Schema:
         "storage": True,
         "additionalPrinterColumns": definition.columns,
         "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
+        "subresources": {"status": {}, **({"scale": definition.scale} if definition.scale is not None else {})},
     }
 
 

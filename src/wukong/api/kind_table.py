@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from wukong.api.meta import Object
-from wukong.api.resources import Resource, group_kind, group_of
+from wukong.api.resources import Resource, group_kind, group_of, plural_of
 
 # Whose kind it is. "kubernetes": every cluster has it. "ours": where our CRD is installed. "foreign": where somebody
 # else's CRD is installed. "internal": no API server has it; what comes from outside the cluster is held in such kinds.
@@ -53,6 +53,18 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_built_in(self) -> bool:
         return self.origin == "kubernetes"
+
+
+def make_resource(
+    kind: str, group: str = "", *, version: str = "v1", is_namespaced: bool = True, plural: str = ""
+) -> Resource:
+    """Where a kind lives; its objects have a namespace unless said otherwise."""
+    return Resource(kind=kind, version=version, group=group, plural=plural or plural_of(kind), namespaced=is_namespaced)
+
+
+def make_cluster_resource(kind: str, group: str = "", **more: str) -> Resource:
+    """Where a kind lives whose objects have none."""
+    return make_resource(kind, group, is_namespaced=False, **more)
 
 
 class GroupKinds(dict[type[Object], str]):

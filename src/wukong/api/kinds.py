@@ -25,18 +25,16 @@ from wukong.api.core import (
     Service,
 )
 from wukong.api.discovery import EndpointSlice
-from wukong.api.kind_table import Kind, KindTable, SnapshotFields
-from wukong.api.kubevirt import (
-    KUBEVIRT_GROUP,
-    VirtualMachine,
-    VirtualMachineInstance,
-    VirtualMachineInstanceMigration,
-)
+from wukong.api.kind_table import Kind, KindTable, SnapshotFields, make_cluster_resource, make_resource
+from wukong.api.kubevirt import KUBEVIRT_GROUP, VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceMigration
+from wukong.api.ledger import LEDGER_GROUP, WorkloadRecord
 from wukong.api.meta import Object
 from wukong.api.node_groups import CLOUD_GROUP, NodeRequest
+from wukong.api.node_notices import NodeNotice
 from wukong.api.placement import GROUP, VERSION, ClusterPlacementPolicy, PlacementPolicy
 from wukong.api.quota import LimitRange, ResourceQuota
-from wukong.api.resources import Resource, group_kind, group_of, plural_of
+from wukong.api.resources import Resource, group_kind, group_of
+from wukong.api.rollout import ROLLOUT_FIELDS, Rollout
 from wukong.api.spot import Move
 from wukong.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from wukong.api.usage import USAGE_GROUP, NodeUsage
@@ -46,21 +44,16 @@ KINDS = KindTable()
 KARPENTER_GROUP = "karpenter.sh"
 
 
-def _resource(
-    kind: str, group: str = "", *, version: str = "v1", is_namespaced: bool = True, plural: str = ""
-) -> Resource:
-    return Resource(kind=kind, version=version, group=group, plural=plural or plural_of(kind), namespaced=is_namespaced)
-
-
-def _cluster_scoped(kind: str, group: str = "", **more: str) -> Resource:
-    return _resource(kind, group, is_namespaced=False, **more)
+def _add_internal(resource: Resource, struct: type[Object]) -> Resource:
+    """A kind that no API server has: nobody writes a manifest of it, and it has no status."""
+    return KINDS.add(Kind(resource=resource, struct=struct, origin="internal", is_manifest=False, has_status=False))
 
 
 _RESTART_POLICY = "spec.template.spec.restartPolicy"
 
 NODES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("Node"),
+        resource=make_cluster_resource("Node"),
         struct=Node,
         decides=True,
         loads=True,
@@ -70,7 +63,7 @@ NODES = KINDS.add(
 )
 PODS = KINDS.add(
     Kind(
-        resource=_resource("Pod"),
+        resource=make_resource("Pod"),
         struct=Pod,
         decides=True,
         loads=True,
@@ -94,7 +87,7 @@ PODS = KINDS.add(
 )
 NAMESPACES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("Namespace"),
+        resource=make_cluster_resource("Namespace"),
         struct=Namespace,
         decides=True,
         loads=True,
@@ -104,7 +97,7 @@ NAMESPACES = KINDS.add(
 )
 SERVICES = KINDS.add(
     Kind(
-        resource=_resource("Service"),
+        resource=make_resource("Service"),
         struct=Service,
         decides=True,
         loads=True,
@@ -114,7 +107,7 @@ SERVICES = KINDS.add(
 )
 REPLICATION_CONTROLLERS = KINDS.add(
     Kind(
-        resource=_resource("ReplicationController"),
+        resource=make_resource("ReplicationController"),
         struct=ReplicationController,
         decides=True,
         loads=True,  # its pods stay; nobody here plays its controller, so it is no workload of a story
@@ -127,7 +120,7 @@ REPLICATION_CONTROLLERS = KINDS.add(
 )
 REPLICA_SETS = KINDS.add(
     Kind(
-        resource=_resource("ReplicaSet", "apps"),
+        resource=make_resource("ReplicaSet", "apps"),
         struct=ReplicaSet,
         decides=True,
         loads=True,
@@ -141,7 +134,7 @@ REPLICA_SETS = KINDS.add(
 )
 STATEFUL_SETS = KINDS.add(
     Kind(
-        resource=_resource("StatefulSet", "apps"),
+        resource=make_resource("StatefulSet", "apps"),
         struct=StatefulSet,
         decides=True,
         loads=True,
@@ -156,7 +149,7 @@ STATEFUL_SETS = KINDS.add(
 )
 DEPLOYMENTS = KINDS.add(
     Kind(
-        resource=_resource("Deployment", "apps"),
+        resource=make_resource("Deployment", "apps"),
         struct=Deployment,
         decides=True,
         loads=True,
@@ -169,7 +162,7 @@ DEPLOYMENTS = KINDS.add(
 )
 DAEMON_SETS = KINDS.add(
     Kind(
-        resource=_resource("DaemonSet", "apps"),
+        resource=make_resource("DaemonSet", "apps"),
         struct=DaemonSet,
         decides=True,
         loads=True,
@@ -181,7 +174,7 @@ DAEMON_SETS = KINDS.add(
 )
 POD_DISRUPTION_BUDGETS = KINDS.add(
     Kind(
-        resource=_resource("PodDisruptionBudget", "policy"),
+        resource=make_resource("PodDisruptionBudget", "policy"),
         struct=PodDisruptionBudget,
         decides=True,
         loads=True,
@@ -191,7 +184,7 @@ POD_DISRUPTION_BUDGETS = KINDS.add(
 )
 PRIORITY_CLASSES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("PriorityClass", "scheduling.k8s.io"),
+        resource=make_cluster_resource("PriorityClass", "scheduling.k8s.io"),
         struct=PriorityClass,
         decides=True,
         loads=True,
@@ -202,7 +195,7 @@ PRIORITY_CLASSES = KINDS.add(
 )
 PERSISTENT_VOLUME_CLAIMS = KINDS.add(
     Kind(
-        resource=_resource("PersistentVolumeClaim"),
+        resource=make_resource("PersistentVolumeClaim"),
         struct=PersistentVolumeClaim,
         decides=True,
         loads=True,
@@ -211,7 +204,7 @@ PERSISTENT_VOLUME_CLAIMS = KINDS.add(
 )
 PERSISTENT_VOLUMES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("PersistentVolume"),
+        resource=make_cluster_resource("PersistentVolume"),
         struct=PersistentVolume,
         decides=True,
         loads=True,
@@ -220,7 +213,7 @@ PERSISTENT_VOLUMES = KINDS.add(
 )
 STORAGE_CLASSES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("StorageClass", "storage.k8s.io"),
+        resource=make_cluster_resource("StorageClass", "storage.k8s.io"),
         struct=StorageClass,
         decides=True,
         loads=True,
@@ -230,7 +223,7 @@ STORAGE_CLASSES = KINDS.add(
 )
 CSI_NODES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("CSINode", "storage.k8s.io"),
+        resource=make_cluster_resource("CSINode", "storage.k8s.io"),
         struct=CSINode,
         decides=True,
         loads=True,
@@ -241,7 +234,7 @@ CSI_NODES = KINDS.add(
 )
 CSI_DRIVERS = KINDS.add(
     Kind(
-        resource=_cluster_scoped("CSIDriver", "storage.k8s.io"),
+        resource=make_cluster_resource("CSIDriver", "storage.k8s.io"),
         struct=CSIDriver,
         decides=True,
         loads=True,
@@ -251,7 +244,7 @@ CSI_DRIVERS = KINDS.add(
 )
 CSI_STORAGE_CAPACITIES = KINDS.add(
     Kind(
-        resource=_resource("CSIStorageCapacity", "storage.k8s.io"),
+        resource=make_resource("CSIStorageCapacity", "storage.k8s.io"),
         struct=CSIStorageCapacity,
         decides=True,
         loads=True,
@@ -263,7 +256,7 @@ CSI_STORAGE_CAPACITIES = KINDS.add(
 # Decides how many volumes a node still takes. Nobody here plays who attaches and detaches, so no forecast loads it.
 VOLUME_ATTACHMENTS = KINDS.add(
     Kind(
-        resource=_cluster_scoped("VolumeAttachment", "storage.k8s.io"),
+        resource=make_cluster_resource("VolumeAttachment", "storage.k8s.io"),
         struct=VolumeAttachment,
         decides=True,
         is_manifest=False,
@@ -272,7 +265,7 @@ VOLUME_ATTACHMENTS = KINDS.add(
 )
 PLACEMENT_POLICIES = KINDS.add(
     Kind(
-        resource=_resource("PlacementPolicy", GROUP, version=VERSION),
+        resource=make_resource("PlacementPolicy", GROUP, version=VERSION),
         struct=PlacementPolicy,
         origin="ours",
         decides=True,
@@ -282,7 +275,7 @@ PLACEMENT_POLICIES = KINDS.add(
 )
 CLUSTER_PLACEMENT_POLICIES = KINDS.add(
     Kind(
-        resource=_cluster_scoped("ClusterPlacementPolicy", GROUP, version=VERSION),
+        resource=make_cluster_resource("ClusterPlacementPolicy", GROUP, version=VERSION),
         struct=ClusterPlacementPolicy,
         origin="ours",
         decides=True,
@@ -293,7 +286,7 @@ CLUSTER_PLACEMENT_POLICIES = KINDS.add(
 # One that is under way when a snapshot is taken: a forecast goes on from there where it has the component.
 MOVES = KINDS.add(
     Kind(
-        resource=_resource("Move", GROUP, version=VERSION),
+        resource=make_resource("Move", GROUP, version=VERSION),
         struct=Move,
         origin="ours",
         loads=True,
@@ -301,9 +294,23 @@ MOVES = KINDS.add(
         snapshot=SnapshotFields(("spec", "status")),
     )
 )
+# What became of notices is for people to read: no snapshot has it, no forecast goes by it.
+_NODE_NOTICE = make_cluster_resource("NodeNotice", GROUP, version=VERSION)
+NODE_NOTICES = KINDS.add(Kind(resource=_NODE_NOTICE, struct=NodeNotice, origin="ours", is_manifest=False))
+ROLLOUTS = KINDS.add(
+    Kind(
+        resource=make_resource("Rollout", GROUP, version=VERSION),
+        struct=Rollout,
+        origin="ours",
+        loads=True,
+        snapshot=SnapshotFields((*ROLLOUT_FIELDS, "status"), template_in="spec"),
+        is_workload=True,
+        has_scale=True,
+    )
+)
 WUKONGS = KINDS.add(
     Kind(
-        resource=_resource("Wukong", VM_GROUP, version=VM_VERSION),
+        resource=make_resource("Wukong", VM_GROUP, version=VM_VERSION),
         struct=Wukong,
         origin="ours",
         decides=True,
@@ -313,7 +320,7 @@ WUKONGS = KINDS.add(
 )
 VIRTUAL_MACHINES = KINDS.add(
     Kind(
-        resource=_resource("VirtualMachine", KUBEVIRT_GROUP),
+        resource=make_resource("VirtualMachine", KUBEVIRT_GROUP),
         struct=VirtualMachine,
         origin="foreign",
         decides=True,
@@ -325,7 +332,7 @@ VIRTUAL_MACHINES = KINDS.add(
 )
 VIRTUAL_MACHINE_INSTANCES = KINDS.add(
     Kind(
-        resource=_resource("VirtualMachineInstance", KUBEVIRT_GROUP),
+        resource=make_resource("VirtualMachineInstance", KUBEVIRT_GROUP),
         struct=VirtualMachineInstance,
         origin="foreign",
         decides=True,
@@ -338,7 +345,7 @@ VIRTUAL_MACHINE_INSTANCES = KINDS.add(
 )
 VIRTUAL_MACHINE_INSTANCE_MIGRATIONS = KINDS.add(
     Kind(
-        resource=_resource("VirtualMachineInstanceMigration", KUBEVIRT_GROUP),
+        resource=make_resource("VirtualMachineInstanceMigration", KUBEVIRT_GROUP),
         struct=VirtualMachineInstanceMigration,
         origin="foreign",
         decides=True,
@@ -349,7 +356,7 @@ VIRTUAL_MACHINE_INSTANCE_MIGRATIONS = KINDS.add(
 )
 JOBS = KINDS.add(
     Kind(
-        resource=_resource("Job", "batch"),
+        resource=make_resource("Job", "batch"),
         struct=Job,
         loads=True,
         snapshot=SnapshotFields(
@@ -366,7 +373,7 @@ JOBS = KINDS.add(
 )
 RESOURCE_QUOTAS = KINDS.add(
     Kind(
-        resource=_resource("ResourceQuota"),
+        resource=make_resource("ResourceQuota"),
         struct=ResourceQuota,
         loads=True,
         snapshot=SnapshotFields(),
@@ -375,7 +382,7 @@ RESOURCE_QUOTAS = KINDS.add(
 )
 LIMIT_RANGES = KINDS.add(
     Kind(
-        resource=_resource("LimitRange"),
+        resource=make_resource("LimitRange"),
         struct=LimitRange,
         loads=True,
         snapshot=SnapshotFields(),
@@ -385,7 +392,7 @@ LIMIT_RANGES = KINDS.add(
 )
 HORIZONTAL_POD_AUTOSCALERS = KINDS.add(
     Kind(
-        resource=_resource("HorizontalPodAutoscaler", "autoscaling", version="v2"),
+        resource=make_resource("HorizontalPodAutoscaler", "autoscaling", version="v2"),
         struct=HorizontalPodAutoscaler,
         loads=True,
         snapshot=SnapshotFields(("status",)),
@@ -394,7 +401,7 @@ HORIZONTAL_POD_AUTOSCALERS = KINDS.add(
 )
 CONTROLLER_REVISIONS = KINDS.add(
     Kind(
-        resource=_resource("ControllerRevision", "apps"),
+        resource=make_resource("ControllerRevision", "apps"),
         struct=ControllerRevision,
         loads=True,
         is_manifest=False,
@@ -402,16 +409,16 @@ CONTROLLER_REVISIONS = KINDS.add(
         has_status=False,
     )
 )
-CONFIG_MAPS = KINDS.add(Kind(resource=_resource("ConfigMap"), has_status=False))
-SECRETS = KINDS.add(Kind(resource=_resource("Secret"), has_status=False, field_selectors=("type",)))
-SERVICE_ACCOUNTS = KINDS.add(Kind(resource=_resource("ServiceAccount"), has_status=False))
+CONFIG_MAPS = KINDS.add(Kind(resource=make_resource("ConfigMap"), has_status=False))
+SECRETS = KINDS.add(Kind(resource=make_resource("Secret"), has_status=False, field_selectors=("type",)))
+SERVICE_ACCOUNTS = KINDS.add(Kind(resource=make_resource("ServiceAccount"), has_status=False))
 CUSTOM_RESOURCE_DEFINITIONS = KINDS.add(
-    Kind(resource=_cluster_scoped("CustomResourceDefinition", "apiextensions.k8s.io"), has_generation=True)
+    Kind(resource=make_cluster_resource("CustomResourceDefinition", "apiextensions.k8s.io"), has_generation=True)
 )
 # Karpenter's: what plans read node groups from. Nobody here plays its controllers, so they are not loaded.
 NODE_POOLS = KINDS.add(
     Kind(
-        resource=_cluster_scoped("NodePool", KARPENTER_GROUP),
+        resource=make_cluster_resource("NodePool", KARPENTER_GROUP),
         origin="foreign",
         snapshot=SnapshotFields(
             (
@@ -423,7 +430,7 @@ NODE_POOLS = KINDS.add(
 )
 NODE_CLAIMS = KINDS.add(
     Kind(
-        resource=_cluster_scoped("NodeClaim", KARPENTER_GROUP),
+        resource=make_cluster_resource("NodeClaim", KARPENTER_GROUP),
         origin="foreign",
         is_manifest=False,
         snapshot=SnapshotFields(("status.capacity", "status.allocatable")),
@@ -431,17 +438,17 @@ NODE_CLAIMS = KINDS.add(
 )
 ENDPOINT_SLICES = KINDS.add(
     Kind(
-        resource=_resource("EndpointSlice", "discovery.k8s.io"),
+        resource=make_resource("EndpointSlice", "discovery.k8s.io"),
         struct=EndpointSlice,
         has_status=False,
         has_generation=True,
         is_manifest=False,
     )
 )
-LEASES = KINDS.add(Kind(resource=_resource("Lease", "coordination.k8s.io"), has_status=False, is_manifest=False))
+LEASES = KINDS.add(Kind(resource=make_resource("Lease", "coordination.k8s.io"), has_status=False, is_manifest=False))
 EVENTS = KINDS.add(
     Kind(
-        resource=_resource("Event", "events.k8s.io"),
+        resource=make_resource("Event", "events.k8s.io"),
         has_status=False,
         is_manifest=False,
         field_selectors=(
@@ -450,46 +457,18 @@ EVENTS = KINDS.add(
         ),
     )
 )
-NODE_USAGES = KINDS.add(
-    Kind(
-        resource=_cluster_scoped("NodeUsage", USAGE_GROUP, version="v1alpha1"),
-        struct=NodeUsage,
-        origin="internal",
-        is_manifest=False,
-        has_status=False,
-    )
-)
-WORKLOAD_USAGES = KINDS.add(
-    Kind(
-        resource=_resource("WorkloadUsage", USAGE_GROUP, version="v1alpha1"),
-        struct=WorkloadUsage,
-        origin="internal",
-        is_manifest=False,
-        has_status=False,
-    )
-)
+NODE_USAGES = _add_internal(make_cluster_resource("NodeUsage", USAGE_GROUP, version="v1alpha1"), NodeUsage)
+WORKLOAD_USAGES = _add_internal(make_resource("WorkloadUsage", USAGE_GROUP, version="v1alpha1"), WorkloadUsage)
 # What a metrics-server would tell of single pods; in an embedded cluster whoever plays one writes it.
-POD_METRICS = KINDS.add(
-    Kind(
-        resource=_resource("PodMetrics", "metrics.k8s.io", version="v1beta1", plural="pods"),
-        struct=PodMetrics,
-        origin="internal",
-        is_manifest=False,
-        has_status=False,
-    )
-)
+POD_METRICS = _add_internal(make_resource("PodMetrics", "metrics.k8s.io", version="v1beta1", plural="pods"), PodMetrics)
 # A machine that a cloud was asked for and that still boots; in an embedded cluster its autoscaler writes it.
-NODE_REQUESTS = KINDS.add(
-    Kind(
-        resource=_cluster_scoped("NodeRequest", CLOUD_GROUP, version="v1alpha1"),
-        struct=NodeRequest,
-        origin="internal",
-        is_manifest=False,
-        has_status=False,
-    )
+NODE_REQUESTS = _add_internal(make_cluster_resource("NodeRequest", CLOUD_GROUP, version="v1alpha1"), NodeRequest)
+# What the ledger of replicas says of a workload; not namespaced, for it outlives the workload's namespace.
+WORKLOAD_RECORDS = _add_internal(
+    make_cluster_resource("WorkloadRecord", LEDGER_GROUP, version="v1alpha1"), WorkloadRecord
 )
 # Served by an aggregated API server, where there is one: nothing of it is stored, mirrored or loaded.
-NODE_METRICS = _cluster_scoped("NodeMetrics", "metrics.k8s.io", version="v1beta1", plural="nodes")
+NODE_METRICS = make_cluster_resource("NodeMetrics", "metrics.k8s.io", version="v1beta1", plural="nodes")
 
 
 def group_kind_of(subject: Object) -> str:

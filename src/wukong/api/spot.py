@@ -82,6 +82,12 @@ class MoveStatus(Base):
         int, Meta(description="Of the workload when it was seen surged."), schema(format="int64", minimum=0)
     ] = 0
     replicas: Annotated[_Replicas, Meta(description="Its size then.")] = 0
+    tried_version: Annotated[
+        str,
+        Meta(description="Of the workload when it was last told to grow: while it has that one, it may still do so."),
+        schema(maxLength=64),
+    ] = ""
+    tried_autoscaler_version: Annotated[str, Meta(description="Of its autoscaler, then."), schema(maxLength=64)] = ""
     ready_at: Annotated[str, Meta(description="When all replacements were ready."), schema(format="date-time")] = ""
     message: Annotated[str, Meta(description="What it waits for."), schema(maxLength=1024)] = ""
 

@@ -25,7 +25,7 @@ def unknown_fields(document: object, struct: type[msgspec.Struct]) -> list[str]:
     return [
         problem
         for problem in _find_problems(document, field_type, "$")
-        if not problem.startswith(("$.status.", *(f"$.metadata.{field}:" for field in _METADATA)))
+        if not problem.startswith(("$.status.", *(f"$.metadata.{field}{end}" for field in _METADATA for end in ":[")))
     ]
 
 

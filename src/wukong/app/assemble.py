@@ -6,13 +6,18 @@ whenever one starts again. It knows no component by name, opens nothing and star
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
+from wukong.actions import Action
 from wukong.app.component import Component, Context, Mutator, Server, with_needs
+from wukong.cluster.ledger.dry_run import DryRunLedger
 from wukong.ports import Cluster
 from wukong.runtime.source import Source
 from wukong.state.controller import Controller, Watch
+
+Say = Callable[[Action], None]
 
 
 class Assembly(NamedTuple):
@@ -25,6 +30,24 @@ class Assembly(NamedTuple):
     def keeps_documents(self) -> bool:
         """Whether the mirror of this process is to hold whole documents."""
         return any(component.keeps_documents for component in self.components)
+
+    async def open_ledger(self, stack: AsyncExitStack, say: Say | None = None) -> Assembly:
+        """The same, with the ledger of the component that keeps one, closed with the stack.
+
+        With `say` it is a dry run: what would be recorded is said.
+        """
+        from wukong.runtime.ledger_source import WatchedLedger  # brings asyncio
+
+        for component in self.components:
+            if component.open_ledger is None:
+                continue
+            options, is_dry_run = self.context.options_of(component), say is not None
+            ledger = await component.open_ledger(options, stack, is_dry_run=is_dry_run)
+            if say is not None:
+                ledger = DryRunLedger(ledger, say)
+            assert ledger is not None, "only a dry run may do without"
+            return self._replace(context=self.context._replace(ledger=WatchedLedger(ledger)))
+        return self
 
     def build_sources(self, cluster: Cluster) -> list[Source]:
         """What runs beside the loop of a real cluster. In an embedded one, what is outside is written as objects."""

@@ -18,12 +18,13 @@ from wukong.app.permissions import LEASE_NAME, Permission, list_lease_permission
 from wukong.controllers.scheduler.choice import Extension
 from wukong.engine import FIRST_BY_NAME, Ties
 from wukong.placement.rule import Rules
-from wukong.ports import Clock, Cluster, Document
+from wukong.ports import Clock, Cluster, Document, Ledger
 from wukong.state import State
 from wukong.state.controller import Controller, Watch
 
 if TYPE_CHECKING:
     from wukong.runtime import Loop, Metrics
+    from wukong.runtime.ledger_source import WatchedLedger
     from wukong.runtime.source import Source
 
 O = TypeVar("O", bound=msgspec.Struct)  # noqa: E741
@@ -54,12 +55,19 @@ class Context(NamedTuple):
     ties: Ties = FIRST_BY_NAME
     extensions: tuple[SchedulerExtension, ...] = ()
     on_extender_call: Callable[[str], None] = lambda pod: None  # hears of each question; may raise InputError
+    ledger: WatchedLedger | None = None  # that a component has opened, beside a real cluster
     node_staleness: Callable[[float], float] = lambda now: 0.0  # the age of mirrored nodes, if beyond its limit
 
     def options_of(self, component: Component[O]) -> O:
         """The options of this or another component of the process; its defaults if nothing was said."""
         options = self.options.get(component.name)
         return options if isinstance(options, component.options) else component.options()
+
+
+class OpenLedger(Protocol):
+    async def __call__(self, options: Any, stack: AsyncExitStack, *, is_dry_run: bool) -> Ledger | None:
+        """The ledger, open until the stack is left. A dry run gets one to read, or None where there is none yet."""
+        ...
 
 
 class Server(Protocol):
@@ -99,6 +107,7 @@ class Component(msgspec.Struct, Generic[O], frozen=True, kw_only=True):
     build_controllers: Callable[[O, Context], Iterable[Controller]] = build_nothing
     build_sources: Callable[[O, Context, Cluster], Iterable[Source]] = build_no_sources
     build_servers: Callable[[O, Context], Iterable[Server]] = build_nothing
+    open_ledger: OpenLedger | None = None  # beside a real cluster; at most one in a process
     build_extensions: Callable[[O, Context], Iterable[SchedulerExtension]] = build_nothing
     build_mutators: Callable[[O, Context], Iterable[Mutator]] = build_nothing  # of an embedded cluster's new objects
     build_manifests: Callable[[Any, Any], list[Document]] | None = None  # of an installation and its certificates

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from wukong.api.kinds import ROLLOUTS
 from wukong.api.node_groups import NodeGroup
 from wukong.api.resources import Resource
 from wukong.app.assemble import assemble
@@ -21,6 +22,8 @@ from wukong.app.component_choice import EMBEDDED_COMPONENTS, find_unknown_names
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.extender.component import POLICIES
 from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
+from wukong.app.components.ledger import LEDGER
+from wukong.app.components.rollout import ROLLOUT
 from wukong.app.components.wukongs import WUKONG_SETTINGS, WukongOptions
 from wukong.app.options import read_section
 from wukong.app.rules import load_rules
@@ -113,7 +116,8 @@ def play_with(
 
 
 def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) -> tuple[Component[Any], ...]:
-    """kube-scheduler, the extender if it is asked, and those that the scenario names; `documents` are a snapshot's.
+    """kube-scheduler, the extender if it is asked, those that the scenario names, and who rolls out Rollouts if there
+    are some; `documents` are a snapshot's.
 
     Raises InputError for a name that is none.
     """
@@ -123,7 +127,8 @@ def choose_components(scenario: Scenario, documents: Iterable[Document] = ()) ->
     if EXTENDER in named and scenario.extender is False:
         raise InputError("$.extender: is false, and components names the extender. Leave out one of the two.")
     extenders = [EXTENDER] if asks_extender(scenario, documents) else []
-    return tuple(dict.fromkeys([KUBE_SCHEDULER, *extenders, *named]))
+    rollouts = [ROLLOUT] if any(map(is_rollout, chain(documents, scenario.documents))) else []
+    return tuple(dict.fromkeys([KUBE_SCHEDULER, *extenders, *named, *rollouts]))
 
 
 def asks_extender(scenario: Scenario, documents: Iterable[Document] = ()) -> bool:
@@ -152,14 +157,24 @@ def read_component_options(scenario: Scenario) -> dict[str, msgspec.Struct]:
     return options
 
 
+def is_rollout(document: Document) -> bool:
+    return (document.get("kind"), document.get("apiVersion")) == (ROLLOUTS.kind, ROLLOUTS.api_version)
+
+
 def is_policy(document: Document) -> bool:
     return (document.get("kind"), document.get("apiVersion")) in _POLICY_KINDS
 
 
 def faults_of(scenario: Scenario, seed: int, types: Sequence[str]) -> Faults | None:
     end = max((moment.seconds for moment in scenario.timeline), default=0) + FAULTS_AFTER
-    planned = [*plan_episodes(types, end), *planned_faults(scenario)]
+    planned = [*plan_episodes(list_striking(scenario, types), end), *planned_faults(scenario)]
     return Faults(seed, planned) if planned else None
+
+
+def list_striking(scenario: Scenario, types: Sequence[str]) -> list[str]:
+    """Of these types of faults those that can strike: without a ledger nothing happens to its store."""
+    keeps_ledger = LEDGER.name in scenario.components
+    return [name for name in types if keeps_ledger or not name.startswith(f"{LEDGER.name}-")]
 
 
 class EmbeddedCluster(NamedTuple):

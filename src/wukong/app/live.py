@@ -69,6 +69,7 @@ async def run(credentials: Credentials, config: RunConfig, identity: str, stop: 
 
         context = Context(State(), metrics, clock, load_rules(), config.options, node_staleness=node_staleness)
         assembly = assemble(config.components, context)
+        assembly = await assembly.open_ledger(stack, say_dry_run if config.run.dry_run else None)
         loop = build_loop(cluster, clock, metrics, assembly, config, identity)
         if config.run.probes:
             try:
@@ -112,6 +113,7 @@ def build_loop(
         state=assembly.context.state,
         metrics=metrics,
         gate=Gate(config.gate, is_dry_run=config.run.dry_run, count=metrics.count_gate),
+        ledger=assembly.context.ledger,
     )
 
 

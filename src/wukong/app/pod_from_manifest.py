@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from wukong.admission import admit, find_pod_problems
-from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, StatefulSet, Workload, WorkloadSpec
+from wukong.api.apps import DaemonSet, Deployment, ReplicaSet, StatefulSet, Workload, WorkloadMeta, WorkloadSpec
 from wukong.api.core import PersistentVolumeClaimTemplate, Pod, PodStatus, ReplicationController
 from wukong.api.kinds import KINDS, PODS
 from wukong.api.meta import LabelSelector, Object, ObjectMeta, OwnerReference, controller_of
@@ -143,7 +143,7 @@ def _replica_set(deployment: Deployment, objects: Objects) -> ReplicaSet:
         )
     selector = deployment.spec.selector or LabelSelector()
     labels = {**selector.match_labels, _HASH: "new"}
-    meta = ObjectMeta(
+    meta = WorkloadMeta(
         name=f"{deployment.metadata.name}-new", namespace=deployment.metadata.namespace, labels={_HASH: "new"}
     )
     narrowed = LabelSelector(match_labels=labels, match_expressions=selector.match_expressions)

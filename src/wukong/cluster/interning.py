@@ -11,6 +11,7 @@ from sys import intern
 
 import msgspec
 
+from wukong.api.apps import ScaledWorkload
 from wukong.api.core import Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, PodStatus, Volume
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.storage import StorageClass
@@ -44,6 +45,8 @@ class Interner:
         subject.metadata.annotations = {key: intern(annotations[key]) for key in read if key in annotations}
         if isinstance(subject, Pod):
             return self._intern_pod(subject)
+        if isinstance(subject, ScaledWorkload):
+            subject.metadata.managed_fields = []
         if isinstance(subject, Node):
             for image in subject.status.images:
                 image.names = [intern(name) for name in image.names]

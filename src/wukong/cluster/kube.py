@@ -32,7 +32,7 @@ from wukong.cluster.api_status import build_error
 from wukong.cluster.credentials import Credentials
 from wukong.cluster.http import STALL_SECONDS, Http
 from wukong.errors import ClusterError, OutcomeUnknown
-from wukong.ports import EVERYTHING, Document, Event, EventType, Page, PatchBody, Propagation, Selection
+from wukong.ports import EVERYTHING, FIELD_MANAGER, Document, Event, EventType, Page, PatchBody, Propagation, Selection
 
 T = TypeVar("T")
 
@@ -148,6 +148,7 @@ class Kube:
     async def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
         path = resource.path(key.namespace, key.name, subresource)
         params = {"fieldManager": patch.manager} | ({"force": "true"} if patch.force else {})
+        params |= {"dryRun": "All"} if patch.is_dry_run else {}
         body = patch.body
         if patch.type == "apply":
             body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
@@ -182,10 +183,12 @@ class Kube:
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": meta, "target": target}
         await self._write("POST", PODS.path(key.namespace, key.name, "binding"), body)
 
-    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None:
+    async def scale(
+        self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "", manager: str = FIELD_MANAGER
+    ) -> None:
         body: Document = {"spec": {"replicas": replicas}}
         body |= {"metadata": {"resourceVersion": resource_version}} if resource_version else {}
-        await self.patch(resource, key, PatchBody("merge", body), "scale")
+        await self.patch(resource, key, PatchBody("merge", body, manager=manager), "scale")
 
     async def version(self) -> str:
         """Return the server's version, such as v1.35.8."""

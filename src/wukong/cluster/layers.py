@@ -19,7 +19,7 @@ from wukong.api.kinds import EVENTS
 from wukong.api.resources import Key, Resource
 from wukong.api.unreadable import Unreadable
 from wukong.errors import ClusterError
-from wukong.ports import EVERYTHING, Cluster, Document, Event, Page, PatchBody, Propagation, Selection
+from wukong.ports import EVERYTHING, FIELD_MANAGER, Cluster, Document, Event, Page, PatchBody, Propagation, Selection
 
 T = TypeVar("T")
 GENERATED = "dry-run"  # what a name that the API server would have generated ends with
@@ -99,11 +99,13 @@ class Layer:
     async def bind(self, key: Key, node: str, *, uid: str = "") -> None:
         await self.write(Bind(key, node, uid), None, lambda: self.cluster.bind(key, node, uid=uid))
 
-    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None:
+    async def scale(
+        self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "", manager: str = FIELD_MANAGER
+    ) -> None:
         await self.write(
-            Scale(resource, key, replicas, resource_version),
+            Scale(resource, key, replicas, resource_version, manager),
             None,
-            lambda: self.cluster.scale(resource, key, replicas, resource_version=resource_version),
+            lambda: self.cluster.scale(resource, key, replicas, resource_version=resource_version, manager=manager),
         )
 
 

@@ -77,7 +77,8 @@ def reduce_document(document: Document) -> Document:
         _reduce_machine(reduced)
     if kind.resource == PODS and "volumes" in reduced["spec"]:  # most carry only a name, another one in every pod
         reduced["spec"]["volumes"] = [volume for volume in reduced["spec"]["volumes"] if volume.keys() != {"name"}]
-    reduced.get("metadata", {}).pop("resourceVersion", None)
+    for name in ("resourceVersion", "managedFields"):
+        reduced.get("metadata", {}).pop(name, None)
     restore_omitted_fields(reduced)
     return reduced
 

@@ -104,6 +104,9 @@ class LayeredDict(MutableMapping[Key, Value]):
     def __len__(self) -> int:
         return len(self._shared) - len(self._gone) + self._added
 
+    def __bool__(self) -> bool:
+        return bool(self._own) or len(self._shared) > len(self._gone)
+
     def __iter__(self) -> Iterator[Key]:
         if not self._shared:
             return iter(self._own)

@@ -6,12 +6,13 @@ Rows are always sorted by node name, so "the first of the best" is simply the lo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
 from wukong.api.core import Node, Taint
 from wukong.api.quantity import parse_quantity, scheduler_amount
-from wukong.engine.arrays import Index
+from wukong.engine.arrays import Index, Mask
 from wukong.engine.requests import is_counted
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -58,6 +59,20 @@ class NodeRow:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class NodeRows(list[NodeRow]):
+    """All rows of a snapshot. A change makes another list, so that what is found by looking at all of them is kept."""
+
+    @cached_property
+    def taints_by_row(self) -> list[tuple[int, tuple[TaintKey, ...]]]:
+        """The taints of the few rows that have some."""
+        return [(number, row.taints) for number, row in enumerate(self) if row.taints]
+
+    @cached_property
+    def cordon_mask(self) -> Mask:
+        """[node] whether it takes no pods."""
+        return np.array([row.is_unschedulable for row in self], dtype=np.bool_)
 
 
 def _taint_key(taint: Taint) -> TaintKey:

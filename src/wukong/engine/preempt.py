@@ -119,6 +119,7 @@ class _Trial:
         self._order = dict(self.snapshot.on_row[row])
         self._ports = dict(self.snapshot.ports.get(row, {}))
         self._changing = [part for _, part in view.filters if part.scope is not Scope.NODE]
+        self.snapshot.volume_use.is_trial = True
 
     def remove(self, key: str) -> None:
         placed = self.removed[key] = self.snapshot.forget(key)
@@ -135,6 +136,7 @@ class _Trial:
         for key in list(self.removed):
             self.restore(key)
         self.snapshot.restore_row(self.row, self._order, self._ports)
+        self.snapshot.volume_use.is_trial = False
 
     def find_reasons(self) -> tuple[str, ...]:
         """Why the pod still does not fit on the node; empty if it does."""

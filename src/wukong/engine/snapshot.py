@@ -26,7 +26,7 @@ from wukong.engine.copy_on_write import CopyOnWriteDicts
 from wukong.engine.domain_counter import DomainCounter
 from wukong.engine.facts import Facts, read_facts
 from wukong.engine.layered_dict import LayeredDict
-from wukong.engine.nodes import Column, NodeRow, label_column, row_column
+from wukong.engine.nodes import Column, NodeRow, NodeRows, label_column, row_column
 from wukong.engine.oversized_loads import OversizedLoads, cap, is_oversized
 from wukong.engine.template import Template, TemplateTable
 from wukong.engine.volume_facts import VolumeFacts
@@ -58,7 +58,7 @@ class Snapshot:
         self.table = TemplateTable()
         # resource → line; the nameless one stands for all that nobody offers
         self.lines: dict[str, int] = {"cpu": 3, "memory": 4, "ephemeral-storage": 5, _UNOFFERED: 6}
-        self.rows: list[NodeRow] = []
+        self.rows = NodeRows()
         self.row_of: dict[str, int] = {}
         self.pods: LayeredDict[str, PlacedPod] = LayeredDict()
         self.pending: dict[str, Pod] = {}  # known, but on no node
@@ -140,7 +140,7 @@ class Snapshot:
         number = self.row_of[row.name]
         if self.rows[number] == row:
             return
-        self.rows = [*self.rows[:number], row, *self.rows[number + 1 :]]
+        self.rows = NodeRows((*self.rows[:number], row, *self.rows[number + 1 :]))
         self.ensure_lines(row.allocatable)
         self.room = self.room.copy()  # forks may share it
         self._fill_room(number, row)
@@ -154,7 +154,7 @@ class Snapshot:
         for pod, _ in self.stray.values():
             self.vector_of(self.table.intern(pod))
         old_names = [row.name for row in self.rows]
-        self.rows = rows
+        self.rows = NodeRows(rows)
         self.row_of = {row.name: number for number, row in enumerate(rows)}
         for number, name in enumerate(old_names):
             if name not in self.row_of:

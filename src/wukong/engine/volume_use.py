@@ -31,10 +31,13 @@ Labels = Mapping[str, str]
 
 
 class Promise(NamedTuple):
-    """What the claims of one placed pod get: claim → volume that is there, and the claims to provision on its node."""
+    """What the claims of one placed pod get: volume that is there → claim, and the claims to provision on its node.
+
+    A claim that the pod names twice gets two volumes, as in kube-scheduler.
+    """
 
     node: str
-    bindings: dict[Key, str]
+    bindings: dict[str, Key]
     provisions: tuple[Key, ...]
 
 
@@ -45,17 +48,18 @@ class VolumeUse:
         self.promises: dict[str, Promise] = {}  # by pod
         self.nodes: dict[Key, str] = {}  # claims to be provisioned → the node they were promised
         self.references: dict[str, ClaimReference] = {}  # volumes → the claim they were promised to
+        self.is_trial = False  # pods go and come back: what they were promised stays theirs, as in kube-scheduler
         self.version = 0  # of all that concerns more than one node
         self.log: list[int] = []  # rows whose pods with volumes changed; plugins read it from where they stopped
 
     def add(self, key: str, template: Template, row: int, node: str, labels: Labels, facts: VolumeFacts) -> None:
         self.pods.own(row)[key] = template
         self._count_claims(template, 1)
-        promise = promise_volumes(facts, self, template.pod, node, labels)
+        promise = None if self.is_trial else promise_volumes(facts, self, template.pod, node, labels)
         if promise is not None:
             self.promises[key] = promise
             self.nodes.update(dict.fromkeys(promise.provisions, node))
-            for claim_key, volume in promise.bindings.items():
+            for volume, claim_key in promise.bindings.items():
                 uid = facts.claims[claim_key].metadata.uid
                 self.references[volume] = ClaimReference(namespace=claim_key.namespace, name=claim_key.name, uid=uid)
             self.version += 1
@@ -65,9 +69,9 @@ class VolumeUse:
         del self.pods.own(row)[key]
         self.pods.drop_if_empty(row)
         self._count_claims(template, -1)
-        if self.promises.pop(key, None) is not None:
+        if not self.is_trial and self.promises.pop(key, None) is not None:
             kept = [*self.promises.values()]  # pods that share a claim were promised the same
-            kept_volumes = {volume for other in kept for volume in other.bindings.values()}
+            kept_volumes = {volume for other in kept for volume in other.bindings}
             self.nodes = {claim: other.node for other in kept for claim in other.provisions}
             self.references = {name: claim for name, claim in self.references.items() if name in kept_volumes}
             self.version += 1
@@ -106,16 +110,16 @@ def promise_volumes(facts: VolumeFacts, use: VolumeUse, pod: Pod, node: str, lab
     claims = read_pod_claims(facts, pod).unbound
     if not claims:
         return None
-    bindings: dict[Key, str] = {}
+    bindings: dict[str, Key] = {}
     provisions = [claim for claim in claims if use.find_selected_node(claim) is not None]
     if any(use.find_selected_node(claim) != node for claim in provisions):
         return None
     for claim in sorted((claim for claim in claims if use.find_selected_node(claim) is None), key=size_of_claim):
-        volume = _find_volume(facts, use, claim, labels, frozenset(bindings.values()))
+        volume = _find_volume(facts, use, claim, labels, frozenset(bindings))
         if volume is None:
             provisions.append(claim)
         else:
-            bindings[key_of(claim)] = volume.metadata.name
+            bindings[volume.metadata.name] = key_of(claim)
     classes = [facts.find_class(class_of_claim(claim)) for claim in provisions]
     if any(entry is None or entry.provisioner in ("", NO_PROVISIONER) for entry in classes):
         return None

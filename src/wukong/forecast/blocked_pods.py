@@ -5,6 +5,7 @@ Reads a world that has been played to its end, and decides on forks of its snaps
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -27,6 +28,7 @@ _MOST_WORKLOADS = 20
 _MOST_EXAMPLES = 3
 _MOST_SIZES = 24  # of nodes of which it is counted how many it takes; those that take the pods are chosen from all
 _MOST_NODES = 200  # beyond which nobody asks how many it takes
+_MOST_MIXED, _MOST_MIXED_SHAPES = 30, 8  # nodes of several shapes, which are chosen one after the other
 _ZONE = "topology.kubernetes.io/zone"
 
 
@@ -79,7 +81,7 @@ def _list_reasons(groups: Iterable[NodeGroup]) -> list[NodeReason]:
 def count_needed_nodes(
     state: State, recorder: Recorder, workloads: Iterable[str], own: frozenset[str]
 ) -> list[NeededNodes]:
-    """The nodes without which what these workloads should be in the end does not fit, all of the same shape.
+    """The nodes without which what these workloads should be in the end does not fit: of one shape, where that helps.
 
     Of those that the change is not about (`own` are the others) it is enough that they have as many as before. None
     where all would fit: then only the way there is barred. None, too, where no node like those of the cluster helps.
@@ -99,7 +101,7 @@ def count_needed_nodes(
     for shape in _list_helpful_shapes(snapshot, left):
         most = fewest[0].count - 1 if fewest else _MOST_NODES
         fewest = _try_shape(snapshot, shape, left, most) or fewest
-    return fewest
+    return fewest or _mix_shapes(snapshot, left)
 
 
 def _count_wanted(name: str, workload: Object, recorder: Recorder, own: frozenset[str]) -> int:
@@ -165,14 +167,51 @@ def _try_shape(snapshot: Snapshot, shape: NewNode, missing: list[tuple[Pod, int]
     """How many nodes of this shape it takes; empty if they do not help, or if it takes more than the `most`."""
     number = 1
     while number <= most:
-        fork = snapshot.fork()
-        add_new_node(fork, *[shape] * number)
-        left = sum(count for _, count in _place(fork, missing))
+        left = _sum_up(_place_on_more(snapshot, [shape] * number, missing))
         if not left:
             example = shape.example
             return [NeededNodes(like=example.name, type=instance_type_of(example.labels), count=number)]
-        fitting = sum(count for _, count in missing) - left
+        fitting = _sum_up(missing) - left
         if fitting < number:  # one of them takes nobody: more of them would not, either
             return []
         number += max(1, left * number // max(1, fitting) // 2)
     return []
+
+
+def _mix_shapes(snapshot: Snapshot, missing: list[tuple[Pod, int]]) -> list[NeededNodes]:
+    """Nodes of several shapes, as in two zones over which pods are spread: always one more that takes the most pods.
+
+    Empty if that comes to an end before all have a place.
+    """
+    shapes, chosen, left = _list_mixed_shapes(snapshot, missing), list[NewNode](), _sum_up(missing)
+    while left and len(chosen) < _MOST_MIXED:
+        trials = [(_sum_up(_place_on_more(snapshot, [*chosen, shape], missing)), shape) for shape in shapes]
+        fewest, shape = min(trials, key=lambda trial: trial[0], default=(left, None))
+        if shape is None or fewest >= left:
+            return []
+        left = fewest
+        chosen.append(shape)
+    counts = Tally(shape.example.name for shape in chosen)
+    types = {shape.example.name: instance_type_of(shape.example.labels) for shape in chosen}
+    return [] if left else [NeededNodes(like=like, type=types[like], count=counts[like]) for like in counts]
+
+
+def _list_mixed_shapes(snapshot: Snapshot, missing: list[tuple[Pod, int]]) -> list[NewNode]:
+    """The first that helps each pod, and the commonest of each zone, where any helps."""
+    helpful = [shape for entry in missing for shape in _list_helpful_shapes(snapshot, [entry])[:1]]
+    by_zone: dict[str, NewNode] = {}
+    for shape in list_new_nodes(snapshot) if helpful else ():
+        by_zone.setdefault(shape.example.labels.get(_ZONE, ""), shape)
+    by_name = {shape.example.name: shape for shape in (*helpful, *by_zone.values())}
+    return list(by_name.values())[:_MOST_MIXED_SHAPES]
+
+
+def _place_on_more(snapshot: Snapshot, shapes: list[NewNode], missing: list[tuple[Pod, int]]) -> list[tuple[Pod, int]]:
+    """Who has no place though such nodes came."""
+    fork = snapshot.fork()
+    add_new_node(fork, *shapes)
+    return _place(fork, missing)
+
+
+def _sum_up(missing: Iterable[tuple[Pod, int]]) -> int:
+    return sum(count for _, count in missing)

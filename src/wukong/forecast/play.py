@@ -110,7 +110,7 @@ class _Observer:
         nodes = self._sum_up_nodes(story, change)
         if blocked:
             nodes.needed = count_needed_nodes(state, self._recorder, {pod.workload for pod in blocked}, own)
-        workloads = dict(self._sum_up_workloads(story))
+        workloads = dict(self._sum_up_workloads(story, own & stuck))
         play = Play(
             seed=seed,
             kind="completes",
@@ -150,9 +150,9 @@ class _Observer:
 
     # ---- parts of the play
 
-    def _sum_up_workloads(self, story: Story) -> Iterator[tuple[str, WorkloadForecast]]:
-        """Those that something happened to."""
-        courses, subjects = self._courses.finish(), {event.subject for event in story.events}
+    def _sum_up_workloads(self, story: Story, stuck: frozenset[str]) -> Iterator[tuple[str, WorkloadForecast]]:
+        """Those that something happened to. Of those that are stuck, that nothing happens is the news."""
+        courses, subjects = self._courses.finish(), {event.subject for event in story.events} | stuck
         completed = {self._name_of(place): at for place, at in self._first_completed_at.items()}
         incomplete = {self._name_of(place) for place in self._incomplete}
         for name in sorted(subjects & story.workloads.keys()):

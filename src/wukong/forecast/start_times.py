@@ -21,8 +21,8 @@ from wukong.embedded.store.documents import parse_time, value_at
 from wukong.forecast.stop_times import StopTimes
 from wukong.forecast.workload_pods import list_workload_pods
 from wukong.ports import Document
+from wukong.semantics.start_time import MOST_SECONDS, measure_start
 
-MOST_SECONDS = 3600.0  # a pod that was not ready for longer has had trouble, and says nothing of how long a start takes
 _PROBES = ("startupProbe", "readinessProbe")
 
 
@@ -102,8 +102,7 @@ def seconds_to_ready(pod: Document) -> float | None:
                 ready = condition.get("lastTransitionTime")
     if not scheduled or not ready or scheduled == ready:
         return None
-    took = parse_time(ready) - parse_time(scheduled)
-    return took if 0 < took <= MOST_SECONDS else None
+    return measure_start(parse_time(scheduled), parse_time(ready))
 
 
 def find_probe_delay(document: Document) -> float:

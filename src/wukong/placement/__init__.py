@@ -9,5 +9,6 @@ limits, affinity_problems, policy_problems, compile, matching
 judge                          a Plan on a Fleet: which nodes are refused and why, and the points of the others
 free_labels, node_terms        what nodes have free, as labels; node-affinity terms that compare them
 pods/, vm/                     a policy → what pods get at admission; a Wukong → its virtual machines
+workloads/                     rules in templates of workloads, the patches that write them, how far a rollout is
 slices                         how all of that is done a few milliseconds at a time
 """

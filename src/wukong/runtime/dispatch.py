@@ -14,8 +14,9 @@ from wukong.api.resources import Key
 from wukong.errors import GateRefusal, TooManyRequests
 from wukong.runtime.pending_writes import PendingWrites, WrittenVersion
 from wukong.runtime.queue import Backoff, Queue
+from wukong.runtime.watchers import Watchers
 from wukong.state import Change, State
-from wukong.state.controller import Controller, IsAlike, KeysOf, KeysUnlessAlike, own_key
+from wukong.state.controller import Controller, IsAlike, own_key
 
 HearingTime = Callable[[str, float], float]  # a controller, and the moment of a change → when it takes the change up
 WAITING_SECONDS = 660.0  # how long one counts there that waits for something else before it is bound
@@ -38,14 +39,14 @@ class Dispatch:
         self.hearing_time: HearingTime | None = None  # None: at once
         self._pending_writes: PendingWrites[Item] = PendingWrites()
         self._expired_at = -inf
-        self._watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # group and kind → who watches it
-        self._primary_watchers: dict[str, list[tuple[str, KeysOf]]] = {}  # the same without secondary watches
+        self._watchers: dict[str, Watchers] = {}  # group and kind → who watches it
+        self._primary_watchers: dict[str, Watchers] = {}  # the same without secondary watches
         for controller in self.controllers.values():
             for watch in controller.watches:
-                self._watchers.setdefault(watch.resource.group_kind, []).append((controller.name, watch.keys))
+                group_kind = watch.resource.group_kind
+                self._watchers.setdefault(group_kind, Watchers()).add(controller.name, watch.keys)
                 if not watch.is_secondary:
-                    watchers = self._primary_watchers.setdefault(watch.resource.group_kind, [])
-                    watchers.append((controller.name, watch.keys))
+                    self._primary_watchers.setdefault(group_kind, Watchers()).add(controller.name, watch.keys)
 
     def fork(self, controllers: Iterable[Controller], state: State) -> Dispatch:
         """An independent copy, with `controllers` of the same names for a copy of the state."""
@@ -57,41 +58,44 @@ class Dispatch:
     def observe_first(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern, at the beginning, when every object of every kind is new."""
         for change in changes:
-            self._queue_keys(change, self._primary_watchers.get(change.group_kind, ()), now)
+            self._queue_keys(change, self._primary_watchers.get(change.group_kind), now)
 
     def observe(self, changes: Iterable[Change], now: float) -> None:
         """Queue every key that these changes concern."""
         changes = changes if isinstance(changes, list) else list(changes)
         for change in changes:
-            self._queue_keys(change, self._watchers.get(change.group_kind, ()), now)
+            self._queue_keys(change, self._watchers.get(change.group_kind), now)
         for item in self._pending_writes.observe(changes):
             self.queue.finish(item)
 
     def observe_unreadable(self, group_kind: str, keys: Iterable[Key], now: float) -> None:
         """Queue the keys of objects that cannot be read for the controllers whose keys they are: one may report it."""
+        watchers = self._watchers.get(group_kind)
+        if watchers is None:
+            return
         for key in keys:
-            for name, keys_of in self._watchers.get(group_kind, ()):
-                if keys_of is own_key:
+            for name, by_change, _, _ in watchers.all:
+                if by_change is own_key:
                     self.queue.add(Item(name, key), now if self.hearing_time is None else self.hearing_time(name, now))
 
-    def _queue_keys(self, change: Change, watchers: Iterable[tuple[str, KeysOf]], now: float) -> None:
-        state, hearing_time = self.state, self.hearing_time
+    def _queue_keys(self, change: Change, watchers: Watchers | None, now: float) -> None:
+        if watchers is None:
+            return
+        state, hearing_time, add = self.state, self.hearing_time, self.queue.add
         _, _, own, old, new = change
         alike: dict[IsAlike, bool] = {}
-        for name, keys in watchers:
-            if keys is own_key:
-                concerned_keys: Iterable[Key] = (own,)
-            elif type(keys) is not KeysUnlessAlike:
-                concerned_keys = keys(change, state)
+        for name, by_change, is_alike, by_object in watchers.list_concerned(old, new):
+            if is_alike is None or by_object is None:
+                concerned_keys: Iterable[Key] = (own,) if by_change is own_key else by_change(change, state)
             elif old is None or new is None:
-                concerned_keys = keys.keys_of_object(new or old, state)  # type: ignore[arg-type]
+                concerned_keys = by_object(new or old, state)  # type: ignore[arg-type]
             else:
-                is_alike = alike.get(keys.is_alike)
-                if is_alike is None:
-                    is_alike = alike[keys.is_alike] = keys.is_alike(old, new)
-                concerned_keys = keys.keys_of_object(new, state) if is_alike else keys.keys_of_both(change, state)
+                are_alike = alike.get(is_alike)
+                if are_alike is None:
+                    are_alike = alike[is_alike] = is_alike(old, new)
+                concerned_keys = by_object(new, state) if are_alike else by_change(change, state)
             for key in concerned_keys:
-                self.queue.add(Item(name, key), now if hearing_time is None else hearing_time(name, now))
+                add(Item(name, key), now if hearing_time is None else hearing_time(name, now))
 
     def observe_list(self, group_kind: str, now: float) -> None:
         """Queue every key whose own write to this kind may have been undone unseen. Called after a list's changes.

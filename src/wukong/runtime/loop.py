@@ -25,6 +25,7 @@ from wukong.runtime.dispatch import Dispatch, Item
 from wukong.runtime.event_queue import EventQueue
 from wukong.runtime.gate import Allow, Gate, Hold, note_of, refusal_of
 from wukong.runtime.leader import Leader
+from wukong.runtime.ledger_source import WatchedLedger
 from wukong.runtime.metrics import Metrics
 from wukong.runtime.mirror_age import LIMIT_SECONDS, OldWatch
 from wukong.runtime.mirror_feed import MirrorFeed, list_unreadable
@@ -64,16 +65,18 @@ class Loop:
         state: State | None = None,
         metrics: Metrics | None = None,
         gate: Gate | None = None,
+        ledger: WatchedLedger | None = None,
     ) -> None:
         """`random` gives numbers in [0, 1). `also` are kinds no controller watches but decisions need.
 
-        Without a `gate`, one with the usual settings is asked.
+        Without a `gate`, one with the usual settings is asked. The `ledger` is for controllers that record.
         """
         self.cluster, self.follow, self.clock, self.random = cluster, follow, clock, random
         self.settings, self.metrics = settings or LoopSettings(), metrics or Metrics()
         self.state = state or State()
         self.dispatch = Dispatch(controllers, self.state)
-        self.performer = Performer(cluster, identity)
+        self.ledger = ledger
+        self.performer = Performer(cluster, identity, ledger)
         self.leader = leader
         if leader is not None:
             leader.on_change = self._follow_leadership
@@ -96,6 +99,13 @@ class Loop:
     def old_watches(self) -> list[OldWatch]:
         """The kinds of which nothing was heard for longer than the limit, the oldest first."""
         return self.mirror.ages.old_watches(self.clock.now())
+
+    def list_troubles(self) -> list[str]:
+        """Why this process is not ready though every kind was listed: old watches, and a ledger that fails."""
+        troubles = [str(watch) for watch in self.old_watches()]
+        if self.ledger is not None and self.ledger.trouble:
+            troubles.append(f"the ledger fails: {self.ledger.trouble}")
+        return troubles
 
     @property
     def is_leading(self) -> bool:

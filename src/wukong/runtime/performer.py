@@ -1,4 +1,4 @@
-"""Actions become calls of a Cluster. The one place that changes a cluster on behalf of controllers.
+"""Actions become calls of a Cluster, or of a Ledger. The one place that writes on behalf of controllers.
 
 Called by `loop`, one action at a time; raises the ClusterErrors of errors.py. When an answer got lost it reads the
 object and repeats the action only if it has not happened (`delivery`). It never decides what to do.
@@ -6,10 +6,11 @@ object and repeats the action only if it has not happened (`delivery`). It never
 
 from __future__ import annotations
 
-from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Record, Scale
+from wukong.api.kinds import WORKLOAD_RECORDS
 from wukong.api.resources import Key, Resource
 from wukong.errors import ClusterError, NotFound
-from wukong.ports import Cluster, Document
+from wukong.ports import Cluster, Document, Ledger
 from wukong.runtime.delivery import DO, Delivery, describe_action, object_of, written_version_of
 from wukong.runtime.effect_check import Write
 from wukong.runtime.event_writer import EventWriter
@@ -19,8 +20,8 @@ __all__ = ["Performer", "describe_action", "object_of"]
 
 
 class Performer:
-    def __init__(self, cluster: Cluster, identity: str = "wukong") -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, identity: str = "wukong", ledger: Ledger | None = None) -> None:
+        self.cluster, self.ledger = cluster, ledger
         self.notes = EventWriter(cluster, identity)
 
     async def perform(self, action: Action, now: float) -> WrittenVersion | None:
@@ -28,13 +29,20 @@ class Performer:
         if isinstance(action, Note):
             await self.notes.write(action, now)
             return None
+        if isinstance(action, Record):
+            return await self._record(action)
         return await self._deliver(Delivery(action))
 
     async def look_again(self, action: Action) -> WrittenVersion | None:
         """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
-        if isinstance(action, Note):
+        if isinstance(action, Note | Record):  # a record is written again, which changes nothing
             return None
         return await self._deliver(Delivery(action, only_looks=True))
+
+    async def _record(self, action: Record) -> WrittenVersion | None:
+        assert self.ledger is not None, "a component that records brings a ledger"
+        meta = (await self.ledger.write(action.record)).metadata
+        return WrittenVersion(WORKLOAD_RECORDS.group_kind, action.key, meta.resource_version)
 
     async def _deliver(self, delivery: Delivery) -> WrittenVersion | None:
         while delivery.step is not None:
@@ -57,8 +65,8 @@ class Performer:
                 await self._remove(action)
             case Bind(key, node, uid):
                 await cluster.bind(key, node, uid=uid)
-            case Scale(resource, key, replicas, version):
-                await cluster.scale(resource, key, replicas, resource_version=version)
+            case Scale(resource, key, replicas, version, manager):
+                await cluster.scale(resource, key, replicas, resource_version=version, manager=manager)
         return None
 
     async def _remove(self, action: Delete | Evict) -> None:

@@ -62,16 +62,29 @@ class Queue(Generic[Item]):
     def in_flight(self) -> int:
         return len(self._in_flight)
 
-    def add(self, item: Item, now: float) -> None:
-        self._add_at(item, now)
+    def add(self, item: Item, at: float) -> None:
+        """Ask for an item at this time."""
+        if item in self._in_flight:
+            before = self._in_flight[item]
+            self._in_flight[item] = at if before is None else min(before, at)
+            return
+        waiting = self._waiting
+        known = waiting.get(item)
+        if known is None or at < known:
+            waiting[item] = at
+            self._sequence += 1
+            heappush(self._heap, (at, self._sequence, item))
+            if len(self._heap) > 2 * len(waiting) + _MOST_OUTDATED:
+                self._heap = [entry for entry in self._heap if waiting.get(entry[2]) == entry[0]]
+                heapify(self._heap)
 
     def add_after(self, item: Item, delay: float, now: float) -> None:
-        self._add_at(item, now + delay)
+        self.add(item, now + delay)
 
     def add_in_flight(self, now: float) -> None:
         """Ask again for all that is being worked on."""
         for item in self._in_flight:
-            self._add_at(item, now)
+            self.add(item, now)
 
     def take_due(self, now: float, limit: int | None = None) -> list[Item]:
         """Take the items whose time has come, oldest first, at most `limit`. Each is in flight until `finish`."""
@@ -111,7 +124,7 @@ class Queue(Generic[Item]):
         """Work on it has ended. If it was asked for meanwhile, it waits again."""
         again = self._in_flight.pop(item)
         if again is not None:
-            self._add_at(item, again)
+            self.add(item, again)
 
     def retry(
         self, item: Item, now: float, jitter: float, at_least: float = 0.0, backoff: Backoff | None = None
@@ -123,23 +136,9 @@ class Queue(Generic[Item]):
         """
         self._failures[item] = self._failures.get(item, 0) + 1
         delay = max((backoff or self.backoff).delay(self._failures[item], jitter), min(at_least, _LONGEST_WISH))
-        self._add_at(item, now + delay)
+        self.add(item, now + delay)
         return delay
 
     def forget(self, item: Item) -> None:
         """It succeeded: the next failure is the first again."""
         self._failures.pop(item, None)
-
-    def _add_at(self, item: Item, at: float) -> None:
-        if item in self._in_flight:
-            before = self._in_flight[item]
-            self._in_flight[item] = at if before is None else min(before, at)
-            return
-        known = self._waiting.get(item)
-        if known is None or at < known:
-            self._waiting[item] = at
-            self._sequence += 1
-            heappush(self._heap, (at, self._sequence, item))
-            if len(self._heap) > 2 * len(self._waiting) + _MOST_OUTDATED:
-                self._heap = [entry for entry in self._heap if self._waiting.get(entry[2]) == entry[0]]
-                heapify(self._heap)

@@ -1,7 +1,8 @@
 """/healthz, /readyz and /metrics: the endpoints that Kubernetes and Prometheus call. Started by app.live.
 
-/healthz answers as long as the event loop turns; /readyz once every kind has been listed, and as long as
-each has been heard of lately. Standing by is being ready: an instance that does not lead answers 200 as well.
+/healthz answers as long as the event loop turns; /readyz once every kind has been listed, and as long as each has been
+heard of lately and the ledger, if one is kept, can be read and written. Standing by is being ready: an instance that
+does not lead answers 200 as well.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Readiness(Status, Protocol):
         """The kinds that have not been listed yet, each with the reason where one is known."""
         ...
 
-    def old_watches(self) -> Sequence[object]:
-        """The kinds of which nothing was heard for too long; the text of each says so."""
+    def list_troubles(self) -> Sequence[str]:
+        """The kinds of which nothing was heard for too long, and whatever else is needed and fails."""
         ...
 
 
@@ -41,7 +42,7 @@ def build_probes_app(status: Readiness, metrics: Metrics) -> web.Application:
         if not status.is_synced:
             reasons = "".join(f"{reason}\n" for reason in status.describe_unsynced())
             return web.Response(status=503, text=f"not every kind has been listed yet\n{reasons}")
-        problems = "".join(f"{watch}\n" for watch in status.old_watches())
+        problems = "".join(f"{trouble}\n" for trouble in status.list_troubles())
         return web.Response(status=503, text=problems) if problems else web.Response(text="ok\n")
 
     async def show_metrics(_: web.Request) -> web.Response:

@@ -21,6 +21,7 @@ from wukong.state.mirror import Change, State
 KeysOf = Callable[[Change, State], Iterable[Key]]
 KeysOfObject = Callable[[Object, State], Iterable[Key]]
 IsAlike = Callable[[Object, Object], bool]  # two versions of an object
+Trait = Callable[[Object], str | None]  # what tells whom an object concerns; None: it does not tell
 
 
 def own_key(change: Change, _: State) -> Iterable[Key]:
@@ -60,6 +61,27 @@ class KeysUnlessAlike:
             subject = old if new is None else new
             return self.keys_of_object(subject, state) if subject is not None else ()
         return self.keys_of_object(new, state) if self.is_alike(old, new) else self.keys_of_both(change, state)
+
+
+class KeysByTrait:
+    """Keys that only objects with this value of a trait have. Whoever asks many of them about one change reads each
+    trait once, and asks those alone whose value it is, or all where the trait does not tell."""
+
+    __slots__ = ("keys", "trait", "value")
+
+    def __init__(self, trait: Trait, value: str, keys: KeysOf) -> None:
+        self.trait, self.value, self.keys = trait, value, keys
+
+    def __call__(self, change: Change, state: State) -> Iterable[Key]:
+        return self.keys(change, state)
+
+
+def controller_kind(subject: Object) -> str | None:
+    """The trait of an object that has a controller: the kind of that, without its group."""
+    for owner in subject.metadata.owner_references:
+        if owner.controller:
+            return owner.kind
+    return None
 
 
 def no_keys(_: Change, __: State) -> Iterable[Key]:
@@ -111,6 +133,7 @@ class PodRight(Enum):
     DELETE_WITH_NAMESPACE = "deletes the pods of a namespace that is gone or being deleted"
     PREEMPT = "deletes pods that are marked as preempted by the scheduler"
     DELETE_AT_DEADLINE = "deletes pods from nodes whose machine goes before long, where their policy says so"
+    DELETE_UNPLACED = "deletes pods that no node takes, so that their ReplicaSet makes others"
     EVICT = "deletes pods by the eviction API alone"
     EVICT_FROM_WHOLE = "evicts a pod whose owner has all the pods that it asks for, the others ready: one at a time"
 

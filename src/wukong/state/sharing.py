@@ -7,6 +7,7 @@ reason never to change them in place. Objects that hold their documents (in the 
 Of a pod are kept annotations of 1 KiB together, ours and Kubernetes' mark of static pods first: anybody may write
 hundreds of kilobytes there. Of the conditions of a pod that is placed, times and texts are left out, but for the texts
 that our scheduler writes; one that waits, or has been bound just now (RecentBindings reads when), keeps all of them.
+How long the pod took to start is read from those times first.
 Volumes of which placement reads nothing are left out; most have a name of their own in every pod.
 """
 
@@ -22,6 +23,7 @@ import msgspec
 
 from wukong.api.core import ContainerImage, Node, Pod, PodCondition, PodSpec, PodStatus, Volume
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
+from wukong.semantics.start_time import measure_pod_start
 
 T = TypeVar("T")
 _OURS = "novasphere.dev"
@@ -117,11 +119,14 @@ class PartSharer:
         return shared
 
     def _share_status(self, status: PodStatus, *, is_whole: bool) -> PodStatus:
-        start_time, status.start_time = status.start_time, None
+        start_time, start_seconds = status.start_time, status.start_seconds
+        status.start_time = status.start_seconds = None
+        if (seconds := measure_pod_start(status.conditions)) is not None:
+            start_seconds = seconds
         if not is_whole:
             status.conditions = [_reduce_condition(condition) for condition in status.conditions]
         shared = copy(self._statuses.share(status))
-        shared.start_time = start_time
+        shared.start_time, shared.start_seconds = start_time, start_seconds
         return shared
 
 

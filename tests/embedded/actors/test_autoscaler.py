@@ -16,9 +16,9 @@ from wukong.api.resources import Key, Resource
 from wukong.app.embedded import EmbeddedCluster, Settings, build_cluster, play_scenario
 from wukong.embedded.actors.autoscaler.controller import LOOP, Autoscaler
 from wukong.embedded.actors.autoscaler.new_node import build_node, make_new_node
-from wukong.embedded.actors.autoscaler.pod_rules import find_blocker
+from wukong.embedded.actors.autoscaler.pod_rules import find_blocker, list_waiting
 from wukong.embedded.actors.autoscaler.scale_up import Candidate, Estimate
-from wukong.embedded.actors.autoscaler.taints import TO_BE_DELETED
+from wukong.embedded.actors.autoscaler.taints import CANDIDATE, TO_BE_DELETED
 from wukong.embedded.checkers import Checkers
 from wukong.embedded.scenario import Scenario, Story
 from wukong.embedded.scenario.format.fields import NodeEntry, PatchTarget, TimelineEntry
@@ -161,6 +161,17 @@ def test_pods_that_a_booting_node_will_take_buy_no_other_one() -> None:
     assert requested(play_scenario(scenario)) == ["workers-1"]
 
 
+def test_a_pod_whose_binding_nobody_has_heard_of_yet_waits_no_more() -> None:
+    state, key = State(), Key("default", "web")
+    state.apply("ADDED", objects.read("Node", {**build_node(WORKERS, "workers-1"), "kind": "Node"}))
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    pod = {"metadata": {"name": "web", "namespace": "default"}, "status": {"conditions": [condition]}}
+    state.apply("ADDED", objects.read("Pod", {**pod, "spec": {"containers": [{"name": "main", "image": "web:1"}]}}))
+    assert [waiting.metadata.name for waiting in list_waiting(state)] == ["web"]
+    state.assume(key, "workers-1", now=0.0, ttl=30.0)
+    assert list_waiting(state) == []
+
+
 # ---- down
 
 
@@ -194,11 +205,14 @@ class Cluster:
         return [node["metadata"]["name"] for node in self.world.server.list(NODES).items]
 
     def leaving(self) -> list[str]:
+        return self.tainted(TO_BE_DELETED)
+
+    def tainted(self, key: str) -> list[str]:
         nodes = self.world.server.list(NODES).items
         return [
             node["metadata"]["name"]
             for node in nodes
-            if any(taint["key"] == TO_BE_DELETED for taint in node["spec"].get("taints") or ())
+            if any(taint["key"] == key for taint in node["spec"].get("taints") or ())
         ]
 
 
@@ -238,6 +252,36 @@ def test_need_in_between_begins_the_ten_minutes_anew() -> None:
     assert len(cluster.nodes()) == 2
     cluster.run(60)
     assert cluster.nodes() == ["workers-2"]
+
+
+def test_pods_rather_go_to_nodes_that_are_needed_as_long_as_these_have_room() -> None:
+    cluster = Cluster(a_group(), nodes=2)
+    cluster.create(PODS, a_pod("busy", "workers-1", 4, **SAFE))
+    cluster.run(20)
+    assert cluster.tainted(CANDIDATE) == ["workers-2"]
+    cluster.create(DEPLOYMENTS, a_deployment("small", 2, 1))
+    cluster.run(20)
+    nodes = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in cluster.world.server.list(PODS).items}
+    assert set(nodes.values()) == {"workers-1"}
+    cluster.create(DEPLOYMENTS, a_deployment("large", 1, 4))
+    cluster.run(20)
+    assert cluster.tainted(CANDIDATE) == []
+
+
+def test_at_most_ten_nodes_get_the_soft_taint_in_a_round() -> None:
+    cluster = Cluster(a_group(most=30), nodes=25)
+    counts = []
+    for _ in range(4):
+        cluster.run(10)
+        counts.append(len(cluster.tainted(CANDIDATE)))
+    assert counts == [10, 20, 25, 25]
+
+
+def test_nodes_of_a_node_pool_get_no_soft_taint() -> None:
+    """Karpenter has none."""
+    cluster = Cluster(a_group(node_pool="pool"), nodes=2)
+    cluster.run(500)
+    assert cluster.tainted(CANDIDATE) == []
 
 
 def test_no_node_goes_in_the_ten_minutes_after_one_was_asked_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def walk(state: State) -> Iterator[object]:
     yield [[key for key in sorted(instances) if instances[key].status.node_name == node] for node in NODES[1:]]
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(st.lists(changes(), max_size=20), st.lists(changes(), max_size=6), st.lists(changes(), max_size=6))
 def test_an_index_answers_as_a_walk_does_and_forks_go_their_own_way(

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from embedded.actors.actor_world import NAMESPACE, add_node
 from embedded.actors.machine_world import (
     add_machine,
+    condition_of,
     instance_of,
     launchers_of,
     node_of,
     phase_of,
     running_launchers_of,
+    word_of,
 )
 from wukong.api.kinds import (
     NAMESPACES,
     PODS,
     VIRTUAL_MACHINE_INSTANCE_MIGRATIONS,
     VIRTUAL_MACHINE_INSTANCES,
+    VIRTUAL_MACHINES,
+    WUKONGS,
 )
 from wukong.api.resources import Key, Resource
+from wukong.app.component import Component
+from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
+from wukong.app.components.vm import VM
 from wukong.app.embedded import Settings, build_world
 from wukong.embedded.checkers import Checkers
+from wukong.embedded.checkers.object_writes import MOST_WRITES
 from wukong.embedded.faults import Faults
 from wukong.embedded.scenario.play.steps import Drains
 from wukong.embedded.store.documents import value_at
@@ -30,6 +42,7 @@ from wukong.ports import Document, PatchBody
 
 SLOW_TO_STOP = {"sim.novasphere.dev/stop-seconds": "40"}
 WEB = Key(NAMESPACE, "web")
+MACHINES = VIRTUAL_MACHINES.group_kind
 
 
 class LateWatch(Faults):
@@ -45,9 +58,11 @@ class LateWatch(Faults):
                 stream.route = lambda *_: self.arrival
 
 
-def a_late_world(resource: Resource, seconds: float, nodes: int = 4) -> tuple[World, Checkers]:
+def a_late_world(
+    resource: Resource, seconds: float, nodes: int = 4, components: tuple[Component[Any], ...] = (KUBE_SCHEDULER,)
+) -> tuple[World, Checkers]:
     faults = LateWatch(resource, seconds)
-    world = build_world(Settings(0), Drains(), fault_injection=faults)
+    world = build_world(Settings(0, components), Drains(), fault_injection=faults)
     checkers = Checkers(world, faults)
     world.server.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for number in range(nodes):
@@ -157,3 +172,27 @@ def test_an_evacuation_that_has_not_been_seen_is_not_begun_again() -> None:
 
 def evacuations_of(world: World) -> list[Document]:
     return world.server.list(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS).items
+
+
+@pytest.mark.slow
+def test_leaders_of_whom_one_is_late_with_instances_write_a_machine_in_turns_but_its_wukong_is_not() -> None:
+    """The leaders do as real ones (tests/live/test_two_virt_controllers.py), and are not blamed. We would be."""
+    world, checkers = a_late_world(VIRTUAL_MACHINE_INSTANCES, 0.01, nodes=0, components=(KUBE_SCHEDULER, VM))
+    (late,) = [process for process in world.processes if process.name == "controllers"]
+    world.start(late.role)
+    disks = [{"name": "root", "containerDisk": {"image": "registry/disk:1"}}]
+    world.server.create(WUKONGS, {"metadata": {"name": "web"}, "spec": {"disks": disks}}, NAMESPACE)
+    world.run(seconds=3)
+    for stream in world.streams_of(late):
+        if stream.kind == VIRTUAL_MACHINE_INSTANCES.group_kind:
+            stream.route = lambda *_: Arrival(delay=60)
+    words: list[str] = []
+    world.listen(lambda change: words.append(word_of(world)) if change.group_kind == MACHINES else None)
+    add_node(world, "n0")
+    world.run(seconds=12)
+    assert min(words.count("Running"), words.count("ErrorUnschedulable")) > MOST_WRITES[MACHINES]
+    world.stop(late)
+    world.run(seconds=300)
+    assert [str(finding) for finding in checkers.finish(is_at_rest=False)] == []
+    assert word_of(world) == "Running"
+    assert condition_of(world.server.get(WUKONGS, WEB), "Ready")["status"] == "True"

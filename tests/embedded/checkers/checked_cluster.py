@@ -38,12 +38,13 @@ class PodController:
 class CheckedCluster:
     """The built-in controllers, less those whose name a controller of the test's own has taken."""
 
-    def __init__(self, *controllers: Controller, timing: Timing | None = None) -> None:
+    def __init__(self, *controllers: Controller, timing: Timing | None = None, gated: tuple[str, ...] = ()) -> None:
+        """Those named `gated` are ours."""
         clock = VirtualClock()
         self.server = Server(clock)
         names = {controller.name for controller in controllers}
         others = [controller for controller in make_actors(self.server) if controller.name not in names]
-        self.world = World([*others, *controllers], server=self.server, clock=clock, timing=timing)
+        self.world = World([*others, *controllers], server=self.server, clock=clock, timing=timing, gated=gated)
         self.checkers = Checkers(self.world)
 
     def node(self, name: str, *, cpu: str = "4", labels: dict[str, str] | None = None, **spec: Any) -> None:

@@ -12,6 +12,7 @@ from wukong.actions import DONE, Outcome, Patch
 from wukong.api.kinds import PLACEMENT_POLICIES, POD_DISRUPTION_BUDGETS, VIRTUAL_MACHINES, WUKONGS
 from wukong.api.resources import Key, Resource
 from wukong.embedded.checkers.object_writes import MOST_WRITES, WINDOW_SECONDS
+from wukong.embedded.world.process import Role
 from wukong.ports import PatchBody
 from wukong.state import State
 from wukong.state.controller import Watch
@@ -36,8 +37,11 @@ class Counter:
         return Outcome((Patch(self.resource, key, PatchBody("merge", body)),), requeue_after=self.wait)
 
 
-def play(counter: Counter, replicas: int = 0) -> list[str]:
-    cluster = CheckedCluster(counter)
+def play(counter: Counter, replicas: int = 0, *, has_second: bool = False, is_ours: bool = False) -> list[str]:
+    """What is found. `has_second`: another instance of its process runs."""
+    cluster = CheckedCluster(counter, gated=(counter.name,) if is_ours else ())
+    if has_second:
+        cluster.world.start(Role(cluster.world.processes[0].role.name, lambda _: ()))
     disks = [{"name": "root", "containerDisk": {"image": "a"}}]
     wukong = {"metadata": {"name": "web"}, "spec": {"disks": disks, "replicas": replicas}}
     documents: dict[Resource, dict[str, Any]] = {
@@ -56,6 +60,17 @@ def test_a_controller_that_is_never_content_is_found_once(resource: Resource) ->
     (finding,) = play(Counter(resource, 2 * most))
     assert f"{resource.kind.lower()} default/web: written {most + 1} times in " in finding
     assert "by counter" in finding
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_ours", "is_found"),
+    [(VIRTUAL_MACHINES, False, False), (VIRTUAL_MACHINES, True, True), (WUKONGS, False, True)],
+)
+def test_of_two_leaders_only_kubevirts_may_write_a_machine_in_turns(
+    resource: Resource, is_ours: bool, is_found: bool
+) -> None:
+    counter = Counter(resource, 2 * MOST_WRITES[resource.group_kind])
+    assert bool(play(counter, has_second=True, is_ours=is_ours)) == is_found
 
 
 def test_a_wukong_may_be_written_for_each_of_its_machines() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import a_pod
-from wukong.api.apps import DaemonSet, ReplicaSet, StatefulSet, WorkloadSpec
+from wukong.api.apps import DaemonSet, ReplicaSet, StatefulSet, WorkloadMeta, WorkloadSpec
 from wukong.api.core import (
     Affinity,
     Node,
@@ -79,7 +79,7 @@ def an_owned_pod(*, is_controller: bool = True) -> Pod:
 
 
 def a_replica_set(uid: str = "1", deletion_timestamp: str | None = None) -> ReplicaSet:
-    meta = ObjectMeta(name="web", namespace="default", uid=uid, deletion_timestamp=deletion_timestamp)
+    meta = WorkloadMeta(name="web", namespace="default", uid=uid, deletion_timestamp=deletion_timestamp)
     return ReplicaSet(metadata=meta, kind="ReplicaSet")
 
 
@@ -106,8 +106,8 @@ def test_pods_are_owned_by_their_controller_and_by_nobody_else() -> None:
 @pytest.mark.parametrize(
     ("owner", "replicas"),
     [
-        (ReplicaSet(metadata=ObjectMeta(), spec=WorkloadSpec(replicas=3)), 3),
-        (ReplicaSet(metadata=ObjectMeta(), spec=WorkloadSpec(replicas=0)), 0),
+        (ReplicaSet(metadata=WorkloadMeta(), spec=WorkloadSpec(replicas=3)), 3),
+        (ReplicaSet(metadata=WorkloadMeta(), spec=WorkloadSpec(replicas=0)), 0),
         (StatefulSet(metadata=ObjectMeta()), 1),
         (DaemonSet(metadata=ObjectMeta(), spec=WorkloadSpec(replicas=3)), None),
         (Node(metadata=ObjectMeta()), None),

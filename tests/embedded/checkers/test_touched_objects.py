@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders import a_node, a_pod
-from wukong.api.apps import PodDisruptionBudget, ReplicaSet
+from wukong.api.apps import PodDisruptionBudget, ReplicaSet, WorkloadMeta
 from wukong.api.core import Node, Pod
 from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.resources import key_of
@@ -20,7 +20,7 @@ def a_state() -> State:
     ]
     state.replace("Node", [a_node("n0"), a_node("n1")])
     state.replace("Pod", [first, second])
-    owner = ReplicaSet(metadata=ObjectMeta(name="web", namespace="default", uid="1"), kind="ReplicaSet")
+    owner = ReplicaSet(metadata=WorkloadMeta(name="web", namespace="default", uid="1"), kind="ReplicaSet")
     state.replace("ReplicaSet.apps", [owner])
     budgets = [PodDisruptionBudget(metadata=ObjectMeta(name="web", namespace=name)) for name in ("default", "other")]
     state.replace("PodDisruptionBudget.policy", budgets)

@@ -11,6 +11,7 @@ SCENARIO = """
 nodes:
   - {namePrefix: n, count: 5, spot: true}
 extender: true
+components: [ledger]
 manifests:
   - apiVersion: apps/v1
     kind: Deployment
@@ -40,7 +41,7 @@ timeline:
   - {at: 90s, scale: {kind: StatefulSet, name: db, replicas: 3}}
 until: 2h
 """
-RATES = {"write": 0.1, "event": 0.05, "question": 0.3, "minute": 3.0}
+RATES = {"write": 0.1, "event": 0.05, "question": 0.3, "minute": 3.0, "record": 0.5}
 
 
 def a_scenario(**faults: Fault) -> Scenario:

@@ -63,6 +63,16 @@ def test_what_a_pod_takes_is_charged_at_once_and_given_back_when_it_is_gone() ->
     assert create_pod(world, "two", {"memory": "500Mi"}) == ""
 
 
+def test_a_charge_that_no_pod_is_behind_is_taken_back_within_five_minutes() -> None:
+    world = a_world()
+    a_quota(world, {"pods": "5"})
+    merge(world, RESOURCE_QUOTAS, "team", {"status": {"used": {"pods": "5"}}}, "status")
+    world.run(seconds=200)
+    assert used(world) == {"pods": "5"}
+    world.run(seconds=101)
+    assert used(world) == {"pods": "0"}
+
+
 def test_a_quota_on_cpu_has_every_container_say_how_much() -> None:
     world = a_world()
     a_quota(world, {"requests.cpu": "4", "limits.cpu": "4"})

@@ -9,8 +9,10 @@ from wukong.app.components.admission import ADMISSION
 from wukong.app.components.extender import EXTENDER
 from wukong.app.components.hook import HOOK
 from wukong.app.components.kube_scheduler import KUBE_SCHEDULER
+from wukong.app.components.ledger import LEDGER
 from wukong.app.components.load import LOAD
 from wukong.app.components.policy import POLICY
+from wukong.app.components.rollout import ROLLOUT
 from wukong.app.components.scheduler import SCHEDULER
 from wukong.app.components.spot import SPOT
 from wukong.app.components.usage import USAGE
@@ -27,8 +29,10 @@ COMPONENTS: dict[str, Component[Any]] = {
         POLICY,
         ADMISSION,
         VM,
+        ROLLOUT,
         HOOK,
         SPOT,
+        LEDGER,
         SCHEDULER,
         KUBE_SCHEDULER,
     )

@@ -36,13 +36,15 @@ class InstallationFields(TypedDict):
     memory_limit: str
 
 
-def installation_options(components: str, replicas_help: str | None = "One leads.") -> Callable[[C], C]:
+def installation_options(
+    components: str, replicas_help: str | None = "One leads.", *, replicas: int = 2
+) -> Callable[[C], C]:
     """The options behind InstallationInput, for a command; `components` run where nobody names others."""
     options = [
         click.option("--image", required=True, metavar="IMAGE", help="Of Wukong, as the cluster's nodes pull it."),
         click.option("--namespace", "-n", default=NAMESPACE, show_default=True, help="One of its own; it is made."),
         click.option("--components", default=components, show_default=True, metavar="NAMES", help="What the pods run."),
-        click.option("--replicas", type=click.IntRange(min=1), default=2, show_default=True, help=replicas_help),
+        click.option("--replicas", type=click.IntRange(min=1), default=replicas, show_default=True, help=replicas_help),
         click.option(
             "--memory", default="256Mi", show_default=True, metavar="QUANTITY", help="Requested for each pod."
         ),

@@ -20,7 +20,9 @@ PARTS: dict[str, Verb] = {
     "extender": Verb(
         "wukong.cli.verbs.manifests_extender", "Print the scheduler extender: workload, rights, certificates."
     ),
+    "ledger": Verb("wukong.cli.verbs.manifests_ledger", "Print who records replicas: volume, workload, rights."),
     "reader": Verb("wukong.cli.verbs.manifests_reader", "Print the rights of who only asks: a role that reads."),
+    "rollout": Verb("wukong.cli.verbs.manifests_rollout", "Print the controller of Rollouts: kind, workload, rights."),
     "scheduler": Verb("wukong.cli.verbs.manifests_scheduler", "Print our scheduler: kinds, workload, rights."),
     "spot": Verb(
         "wukong.cli.verbs.manifests_spot", "Print who moves pods away from leaving nodes: kind, workload, rights."

@@ -23,7 +23,7 @@ from wukong.cli.inputs.plan_limits import read_min_available
 from wukong.cli.inputs.planned_change import Wishes, build_change
 from wukong.cli.inputs.pod_durations import add_duration_options, add_durations, list_arguments
 from wukong.cli.inputs.report_file import add_report_option, check_report_path, write_report
-from wukong.cli.inputs.seeds import read_seeds
+from wukong.cli.inputs.seeds import choose_seeds
 from wukong.cli.inputs.sim_source import read_manifest_files, read_start
 from wukong.cli.inputs.source import Source
 from wukong.cli.main import keep_until_exit
@@ -55,7 +55,6 @@ from wukong.placement.prices import Prices, read_prices
 UNSAFE = 1
 UNTIL = "4h"
 _MANIFESTS = (".yaml", ".yml", ".json")
-_MOST_SEEDS = 10_000
 
 
 class Request(msgspec.Struct, kw_only=True):
@@ -180,7 +179,7 @@ def command(
         until=until,
         wishes=wished,
     )
-    chosen_seeds = _choose_seeds(seeds)
+    chosen_seeds = choose_seeds(seeds)
     asked.namespace = choose_namespace(namespace, asked.source)
     wished.namespace = asked.namespace.name
     limits = read_min_available(min_available, wished.namespace)
@@ -233,16 +232,6 @@ def _show(plan: Plan, output: str | None) -> None:
         show_document(plan.document(), output)
     else:
         show(*render_plan(plan))
-
-
-def _choose_seeds(text: str) -> range:
-    """`16` is how many, from 1 on; `7-9` are those."""
-    seeds = read_seeds(text)
-    if "-" not in text:
-        seeds = range(1, seeds.start + 1)
-    if not 1 <= len(seeds) <= _MOST_SEEDS:
-        raise InputError(f'--seeds: expected 1 to {_MOST_SEEDS:,} of them, got "{text}".')
-    return seeds
 
 
 def _make_options(until: str, limits: Limits, prices: str | None) -> PlanOptions:

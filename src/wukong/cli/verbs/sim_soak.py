@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from wukong.app.embedded import asks_extender
+from wukong.app.embedded import asks_extender, list_striking
 from wukong.app.soak import SoakResult, soak
 from wukong.cli.inputs.seeds import read_seeds
 from wukong.cli.inputs.sim_source import add_files_option, read_scenario_file
@@ -50,6 +50,8 @@ def command(
     content, types, chosen_seeds = read_scenario_file(scenario, files_below), read_types(faults), read_seeds(seeds)
     if "extender" in types and faults == "all" and not asks_extender(content):
         types.remove("extender")  # nobody is asked
+    if faults == "all":
+        types = list_striking(content, types)
     with progress("seeds") as report, _end_on_signals():
         try:
             result = soak(

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from wukong.cli.views.escaping import escape, escape_json, escape_line, has_harmful
 from wukong.cli.views.table import Table
+from wukong.errors import InputError
 
 _PATIENCE_SECONDS = 0.5
 _TEXT_TAG = "tag:yaml.org,2002:str"
@@ -36,6 +37,14 @@ def note(text: str) -> None:
 def say(line: str) -> None:
     """Print a line on stderr."""
     click.echo(escape_line(line), err=True)
+
+
+def ask(question: str) -> bool:
+    """Ask on stderr, and return whether the answer is yes. Raises InputError where nobody sits there."""
+    if not sys.stdin.isatty():
+        raise InputError(f"{question} Nobody can be asked here: say --yes, or run it in a terminal.")
+    click.echo(escape_line(f"{question} [y/N] "), err=True, nl=False)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 class SafeConsole(Console):

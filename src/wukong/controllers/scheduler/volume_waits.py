@@ -41,9 +41,9 @@ class Wait(msgspec.Struct):
         if isinstance(subject, PersistentVolume):
             reference = subject.spec.claim_ref
             key = None if reference is None else Key(reference.namespace, reference.name)
-            return name in self.promise.bindings.values() or key in self.promise.provisions
+            return name in self.promise.bindings or key in self.promise.provisions
         key = Key(subject.metadata.namespace, name)
-        return key in self.promise.bindings or key in self.promise.provisions
+        return key in self.promise.bindings.values() or key in self.promise.provisions
 
 
 def find_promise(pod: Pod, node: str, state: State) -> Promise | None:
@@ -58,7 +58,7 @@ def find_promise(pod: Pod, node: str, state: State) -> Promise | None:
 def build_writes(promise: Promise, state: State) -> tuple[Action, ...]:
     """Bind volumes to their claims, then name the node on the claims to be provisioned; not what is written already."""
     actions: list[Action] = []
-    for key, name in promise.bindings.items():
+    for name, key in promise.bindings.items():
         claim, volume = state.get(PersistentVolumeClaim, key), state.get(PersistentVolume, Key("", name))
         if claim is not None and volume is not None and not _is_bound_to(volume, claim):
             actions.append(_bind_volume(volume, claim))
@@ -119,7 +119,7 @@ def _check(wait: Wait, state: State) -> str | None:
 
 def _check_binding(wait: Wait, state: State) -> str | None:
     is_complete = True
-    for key, name in wait.promise.bindings.items():
+    for name, key in wait.promise.bindings.items():
         claim, volume = state.get(PersistentVolumeClaim, key), state.get(PersistentVolume, Key("", name))
         if claim is None or volume is None:
             missing = f'persistentvolumeclaim "{key}"' if claim is None else f'persistentvolume "{name}"'

@@ -7,7 +7,7 @@ back by itself, so the workload is scaled back as well, after the autoscaler. Pu
 from __future__ import annotations
 
 from wukong.actions import Action, Patch
-from wukong.api.apps import Workload
+from wukong.api.apps import ScaledWorkload
 from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.kinds import HORIZONTAL_POD_AUTOSCALERS
 from wukong.api.resources import Key, key_of
@@ -17,7 +17,7 @@ from wukong.ports import Document, PatchBody
 from wukong.state import State
 
 
-def describe_autoscaler(owner: Workload, state: State) -> Document:
+def describe_autoscaler(owner: ScaledWorkload, state: State) -> Document:
     """What a Move notes of it, before anything is done."""
     autoscaler = find_autoscaler(owner, state)
     if autoscaler is None:
@@ -45,6 +45,20 @@ def restore_minimum(move: Move, state: State) -> list[Action]:
     ours = {move.spec.surged, *move.spec.former}
     present = autoscaler.spec.min_replicas
     return [_set_minimum(autoscaler, noted.min_replicas)] if present in ours and present != noted.min_replicas else []
+
+
+def confirm_minimum(move: Move, state: State) -> list[Action]:
+    """Restore it, or write what it is: the API server refuses that where what we read is old."""
+    autoscaler, noted = _find_noted(move, state), move.spec.autoscaler
+    if autoscaler is None or noted is None:
+        return []
+    return restore_minimum(move, state) or [_set_minimum(autoscaler, autoscaler.spec.min_replicas)]
+
+
+def read_version(move: Move, state: State) -> str:
+    """Of the autoscaler that the Move notes; "" where there is none."""
+    autoscaler = _find_noted(move, state)
+    return "" if autoscaler is None else autoscaler.metadata.resource_version
 
 
 def _find_noted(move: Move, state: State) -> HorizontalPodAutoscaler | None:

@@ -1,7 +1,8 @@
 """In which order pods leave a node: who is missed most, and who takes longest, first. Pure.
 
 Used by evictions.py and by `wukong spot plan`. Priority; then the thinnest margin, which is what its budget allows, or
-the ready pods that its controller has besides it; then the longest grace.
+the ready pods that its controller has besides it; then the slowest start, learnt from the pods that run
+(start_times.py); then the longest grace.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from wukong.api.meta import controller_of
 from wukong.api.resources import key_of
 from wukong.controllers.spot.budgets import find_budgets
 from wukong.controllers.spot.owners import is_ready
+from wukong.controllers.spot.start_times import StartTimes
 from wukong.state import State
 
 DEFAULT_GRACE_SECONDS = 30
@@ -19,7 +21,8 @@ DEFAULT_GRACE_SECONDS = 30
 
 def sort_by_urgency(pods: list[Pod], state: State) -> list[Pod]:
     """The most urgent first."""
-    return sorted(pods, key=lambda pod: _rank(pod, state))
+    starts = StartTimes(state)
+    return sorted(pods, key=lambda pod: _rank(pod, state, starts))
 
 
 def grace_of(pod: Pod) -> int:
@@ -27,9 +30,9 @@ def grace_of(pod: Pod) -> int:
     return DEFAULT_GRACE_SECONDS if grace is None else grace
 
 
-def _rank(pod: Pod, state: State) -> tuple[int, int, int, str, str]:
+def _rank(pod: Pod, state: State, starts: StartTimes) -> tuple[int, int, float, int, str, str]:
     margin, meta = _find_margin(pod, state), pod.metadata
-    return -(pod.spec.priority or 0), margin, -grace_of(pod), meta.namespace, meta.name
+    return -(pod.spec.priority or 0), margin, -starts.find(pod), -grace_of(pod), meta.namespace, meta.name
 
 
 def _find_margin(pod: Pod, state: State) -> int:

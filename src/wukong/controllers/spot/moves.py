@@ -3,15 +3,21 @@
 Keys are Moves, by the kind and name of their workload, whether there is one or not:
 
     pods on leaving nodes ─► a Move is written, unless the workload cannot be scaled now (owners.find_obstacle)
-    (new)      ─► the leaving pods get the lowest deletion cost ─► the workload is scaled up by their number
+    (new)      ─► the leaving pods get the lowest deletion cost ─► that it is tried is noted, and the workload is scaled
+                  up by their number
     Surging    ─► as many others are available as there were pods before ─► Returning
     Returning  ─► the workload gets its size back ─► Returned
     Returned   ─► its ReplicaSet has removed the marked pods ─► the Move is removed
     Reverted   ─► somebody else has set the size back meanwhile: left alone, evictions.py takes over
 
-No eviction, no budget touched. A size that is neither the original one nor ours is somebody else's decision: it wins,
-the Move is given up, and a new one begins from there. A Move whose pods are gone, whose notice was withdrawn or whose
-time is over returns, too: every surge is taken back. Nothing is remembered but in the Move and on the pods.
+No eviction, no budget touched. A size that is not ours is somebody else's decision: it wins, the Move is given up, and
+a new one begins from there. Ours is one that the Move has tried to give it, and of which the API server says that we
+set it (metadata.managedFields). A Move whose pods are gone, whose notice was withdrawn or whose time is over returns,
+too: every surge is taken back. Nothing is remembered but in the Move and on the pods.
+
+Mirrors may be old, each kind by itself, and a leader who was replaced may not know it yet. So a workload and its
+autoscaler are written at the version that was read, and right after the Move itself was, at its own: who does not know
+what became of the Move is refused there. What was tried and may still arrive is not waited for but done, and undone.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from typing import Any
 import msgspec
 
 from wukong.actions import DONE, Action, Create, Delete, Note, Outcome, Patch, Scale
-from wukong.api.apps import Deployment, ReplicaSet
+from wukong.api.apps import Deployment, ReplicaSet, SizeManager
 from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import Node, Pod
 from wukong.api.kinds import DEPLOYMENTS, HORIZONTAL_POD_AUTOSCALERS, MOVES, NODES, PODS, REPLICA_SETS
@@ -30,7 +36,13 @@ from wukong.api.meta import Object
 from wukong.api.resources import Key, key_of
 from wukong.api.spot import MOST_PODS, MOST_SIZES, Move, MovedPod
 from wukong.api.times import format_time, parse_time
-from wukong.controllers.spot.autoscalers import describe_autoscaler, raise_minimum, restore_minimum
+from wukong.controllers.spot.autoscalers import (
+    confirm_minimum,
+    describe_autoscaler,
+    raise_minimum,
+    read_version,
+    restore_minimum,
+)
 from wukong.controllers.spot.marks import goes_first, is_marked, mark, unmark
 from wukong.controllers.spot.owners import (
     SIZE_PENDING,
@@ -46,13 +58,14 @@ from wukong.controllers.spot.owners import (
     read_owner_pods,
 )
 from wukong.controllers.spot.records import LeavingNodes, read_record
-from wukong.ports import PatchBody
+from wukong.ports import FIELD_MANAGER, PatchBody
 from wukong.state import Change, State
 from wukong.state.controller import Watch, each_side
 
 SURGING, RETURNING, RETURNED, REVERTED = "Surging", "Returning", "Returned", "Reverted"
 UNKNOWN_SECONDS = 600.0  # how long a surge may last where nobody says when the node goes
 AFTER_SECONDS = 120.0  # how long it may last beyond that moment
+OURSELVES = SizeManager(FIELD_MANAGER, "scale")
 
 
 # ---- whose Move a change is about
@@ -95,10 +108,11 @@ def moves_of_owner(subject: Object, state: State) -> Iterable[Key]:
 
 
 def moves_of_autoscaler(subject: Object, state: State) -> Iterable[Key]:
-    if not isinstance(subject, HorizontalPodAutoscaler) or not state.index_of(LeavingNodes).records:
+    if not isinstance(subject, HorizontalPodAutoscaler):
         return ()
     target = subject.spec.scale_target_ref
-    return (Key(subject.metadata.namespace, f"{target.kind.lower()}.{target.name}"),)
+    key = Key(subject.metadata.namespace, f"{target.kind.lower()}.{target.name}")
+    return (key,) if state.index_of(LeavingNodes).records or key in state.of(Move) else ()
 
 
 class SpotMoves:
@@ -184,7 +198,7 @@ def _continue(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
         return _finish(move, pods, state) if has_gone else DONE
     if phase == RETURNING:
         return _return(move, pods, state)
-    if pods.replicas not in {spec.original, *_list_own_sizes(move)}:
+    if pods.replicas != spec.original and not _is_own_size(move, pods):
         return _give_up(move, pods, state)
     if phase == SURGING and pods.replicas == spec.original:
         text = f"somebody set replicas back to {spec.original}"
@@ -195,7 +209,21 @@ def _continue(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
 def _list_own_sizes(move: Move) -> set[int]:
     """Sizes that this Move has given the workload. Once one was seen, those before it can only be somebody else's."""
     spec, seen = move.spec, move.status.replicas
-    return {spec.surged, seen} if seen else {spec.surged, *spec.former}
+    if not seen:
+        return {spec.surged, *spec.former}
+    later = spec.former[spec.former.index(seen) + 1 :] if seen in spec.former else ()
+    return {spec.surged, seen, *later}
+
+
+def _is_own_size(move: Move, pods: OwnerPods) -> bool:
+    """Whether it was this Move that gave the workload its size. An autoscaler does so, too, once its minimum is raised.
+
+    Somebody may have asked for the same size at the same time. Where nobody is noted the size itself must do.
+    """
+    if pods.replicas not in _list_own_sizes(move) or not move.status.tried_version:
+        return False
+    managers = pods.owner.size_managers
+    return move.spec.autoscaler is not None or not managers or managers == {OURSELVES}
 
 
 def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
@@ -213,17 +241,37 @@ def _surge(move: Move, pods: OwnerPods, state: State, now: float) -> Outcome:
     if unmarked := [pod for pod in pods.leaving if pod.metadata.uid in known and not goes_first(pod)]:
         return Outcome(tuple(mark(pod) for pod in unmarked))
     left = None if expiry is None else expiry - now
-    if raised := raise_minimum(move, state):
-        return Outcome(tuple(raised), requeue_after=left)
-    if pods.replicas != spec.surged:
-        version = pods.owner.metadata.resource_version
-        scale = Scale(pods.resource, key_of(pods.owner), spec.surged, resource_version=version)
-        text = f"{len(spec.pods)} of its pods leave their nodes: scaled from {spec.original} to {spec.surged} first."
-        return Outcome((scale, _note(move, pods, "Moving", text)), requeue_after=left)
+    if raise_minimum(move, state) or pods.replicas != spec.surged:
+        return Outcome(_grow(move, pods, state), requeue_after=left)
     if move.status.phase != SURGING or move.status.replicas != spec.surged:
         started = _set_phase(move, SURGING, "replacements start", seen=pods)
         return Outcome((started,), requeue_after=left)
     return _await_replacements(move, pods, state, now, left)
+
+
+def _grow(move: Move, pods: OwnerPods, state: State) -> tuple[Action, ...]:
+    """Noted first: who finds the Move after us knows what may still arrive."""
+    spec, raised = move.spec, raise_minimum(move, state)
+    tried: Action = _note_trial(move, pods, state)
+    if pods.replicas == spec.surged:
+        return (tried, *raised)
+    text = f"{len(spec.pods)} of its pods leave their nodes: scaled from {spec.original} to {spec.surged} first."
+    return (tried, *raised, _scale(pods, spec.surged), _note(move, pods, "Moving", text))
+
+
+def _may_still_grow(move: Move, pods: OwnerPods, state: State) -> bool:
+    """Whether what was tried would still be accepted by the API server."""
+    status, version = move.status, pods.owner.metadata.resource_version
+    is_same_autoscaler = bool(status.tried_autoscaler_version) and (
+        status.tried_autoscaler_version == read_version(move, state)
+    )
+    return status.tried_version == version or is_same_autoscaler
+
+
+def _scale(pods: OwnerPods, replicas: int) -> Scale:
+    """At the version that was read. The size that it has changes nothing, and is refused where what we read is old."""
+    owner = pods.owner
+    return Scale(pods.resource, key_of(owner), replicas, resource_version=owner.metadata.resource_version)
 
 
 def _await_replacements(move: Move, pods: OwnerPods, state: State, now: float, left: float | None) -> Outcome:
@@ -247,14 +295,14 @@ def _await_replacements(move: Move, pods: OwnerPods, state: State, now: float, l
 def _return(move: Move, pods: OwnerPods, state: State) -> Outcome:
     spec, owner = move.spec, pods.owner
     if restored := restore_minimum(move, state):
-        return Outcome(tuple(restored))
-    scale = Scale(pods.resource, key_of(owner), spec.original, resource_version=owner.metadata.resource_version)
-    if pods.replicas in _list_own_sizes(move) - {spec.original}:
-        return Outcome((scale,))
+        return Outcome((_confirm(move), *restored))
+    if pods.replicas != spec.original and _is_own_size(move, pods):
+        return Outcome((_confirm(move), *confirm_minimum(move, state), _scale(pods, spec.original)))
     if pods.replicas == spec.original and not move.status.generation:
-        # Nobody noted that it was surged, and yet it may have been, by a leader before us: if what we read is old, the
-        # API server refuses this write, which otherwise changes nothing.
-        return _finish(move, pods, state, scale)
+        # Nobody noted that it was surged, and yet it may have been, by a leader before us.
+        if _may_still_grow(move, pods, state):
+            return Outcome(_grow(move, pods, state))
+        return _finish(move, pods, state, _scale(pods, spec.original))
     if pods.replicas == spec.original and owner.metadata.generation == move.status.generation:
         return DONE  # as it was before somebody saw it surged: the watch is behind
     return Outcome((_set_phase(move, RETURNED, "it has its own size again", seen=pods),))
@@ -262,13 +310,14 @@ def _return(move: Move, pods: OwnerPods, state: State) -> Outcome:
 
 def _finish(move: Move, pods: OwnerPods, state: State, *before: Action) -> Outcome:
     unmarked = (unmark(pod) for pod in (*pods.staying, *pods.leaving) if is_marked(pod))
-    undone = (*before, *restore_minimum(move, state), *unmarked)
+    undone = (*before, *confirm_minimum(move, state), *unmarked)
     return Outcome((*undone, _delete(move), _note(move, pods, "Moved", "It has its own size again.")))
 
 
 def _give_up(move: Move, pods: OwnerPods, state: State) -> Outcome:
     text = f"Somebody else set replicas to {pods.replicas}: that holds."
-    return Outcome((_note(move, pods, "MoveGivenUp", text), *restore_minimum(move, state), _delete(move)))
+    undone = (_scale(pods, pods.replicas), *confirm_minimum(move, state), _delete(move))
+    return Outcome((*undone, _note(move, pods, "MoveGivenUp", text)))
 
 
 def _add_stranded(pods: OwnerPods, move: Move, state: State) -> OwnerPods:
@@ -303,11 +352,21 @@ def _extend(move: Move, added: list[Pod], state: State, now: float) -> Patch:
     changes: dict[str, Any] = {
         "pods": msgspec.to_builtins(pods),
         "surged": spec.surged + len(added),
-        "former": [*spec.former, spec.surged],
+        "former": [*spec.former, spec.surged] if move.status.tried_version else spec.former,
         "expires": format_time(expiry),
     }
     body = {"metadata": {"resourceVersion": move.metadata.resource_version}, "spec": changes}
     return Patch(MOVES, key_of(move), PatchBody("merge", body))
+
+
+def _confirm(move: Move) -> Patch:
+    """Changes nothing, and is refused where what we read of the Move is old."""
+    return _patch_status(move, {"phase": move.status.phase})
+
+
+def _note_trial(move: Move, pods: OwnerPods, state: State) -> Patch:
+    version = pods.owner.metadata.resource_version
+    return _patch_status(move, {"triedVersion": version, "triedAutoscalerVersion": read_version(move, state) or None})
 
 
 def _set_phase(
@@ -319,6 +378,10 @@ def _set_phase(
         status["readyAt"] = ready_at or None
     if seen is not None:
         status |= {"generation": seen.owner.metadata.generation, "replicas": seen.replicas}
+    return _patch_status(move, status)
+
+
+def _patch_status(move: Move, status: dict[str, Any]) -> Patch:
     body = {"metadata": {"resourceVersion": move.metadata.resource_version}, "status": status}
     return Patch(MOVES, key_of(move), PatchBody("merge", body), subresource="status")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from wukong.api.apps import Deployment, ReplicaSet, Workload
+from wukong.api.apps import Deployment, ReplicaSet, ScaledWorkload
 from wukong.api.autoscaling import HorizontalPodAutoscaler
 from wukong.api.core import NEVER_MOVE, Pod
 from wukong.api.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
@@ -19,7 +19,7 @@ from wukong.controllers.spot.records import LeavingNodes
 from wukong.state import State
 
 SIZE_PENDING = "its ReplicaSet does not have its size yet"
-_KINDS: dict[str, tuple[Resource, type[Workload]]] = {
+_KINDS: dict[str, tuple[Resource, type[ScaledWorkload]]] = {
     "deployment": (DEPLOYMENTS, Deployment),
     "replicaset": (REPLICA_SETS, ReplicaSet),
 }
@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[Resource, type[Workload]]] = {
 class OwnerPods(NamedTuple):
     """A workload and its pods that have not ended and are not about to."""
 
-    owner: Workload
+    owner: ScaledWorkload
     leaving: tuple[Pod, ...]  # on nodes with a record, by name
     staying: tuple[Pod, ...]  # all others, by name
 
@@ -41,7 +41,7 @@ class OwnerPods(NamedTuple):
         return 1 if self.owner.spec.replicas is None else self.owner.spec.replicas
 
 
-def find_scaled_owner(pod: Pod, state: State) -> Workload | None:
+def find_scaled_owner(pod: Pod, state: State) -> ScaledWorkload | None:
     """Whom to scale so that another pod like this one comes; None if nobody can be."""
     reference = controller_of(pod.metadata)
     replica_set = state.owner(pod.metadata.namespace, reference) if reference is not None else None
@@ -54,19 +54,19 @@ def find_scaled_owner(pod: Pod, state: State) -> Workload | None:
     return deployment if isinstance(deployment, Deployment) else None
 
 
-def move_key_of(owner: Workload) -> Key:
+def move_key_of(owner: ScaledWorkload) -> Key:
     """Of the Move of a workload, whether there is one or not: one at a time."""
     return Key(owner.metadata.namespace, f"{type(owner).__name__.lower()}.{owner.metadata.name}")
 
 
-def find_owner_of_move(key: Key, state: State) -> Workload | None:
+def find_owner_of_move(key: Key, state: State) -> ScaledWorkload | None:
     kind, _, name = key.name.partition(".")
     if kind not in _KINDS:
         return None
     return state.get(_KINDS[kind][1], Key(key.namespace, name))
 
 
-def read_owner_pods(owner: Workload, state: State) -> OwnerPods:
+def read_owner_pods(owner: ScaledWorkload, state: State) -> OwnerPods:
     replica_sets = list_replica_sets(owner, state)
     pods = [pod for replica_set in replica_sets for pod in list_pods(replica_set, state)]
     pods.sort(key=lambda pod: pod.metadata.name)
@@ -78,7 +78,7 @@ def read_owner_pods(owner: Workload, state: State) -> OwnerPods:
     )
 
 
-def list_replica_sets(owner: Workload, state: State) -> list[ReplicaSet]:
+def list_replica_sets(owner: ScaledWorkload, state: State) -> list[ReplicaSet]:
     if isinstance(owner, ReplicaSet):
         return [owner]
     keys = sorted(state.owners.owned_by(owner.metadata.uid, REPLICA_SETS))
@@ -109,7 +109,7 @@ def find_obstacle(pods: OwnerPods, state: State) -> str:
     return find_quota_refusal(leaving[0], len(leaving), state) if leaving else ""
 
 
-def find_autoscaler(owner: Workload, state: State) -> HorizontalPodAutoscaler | None:
+def find_autoscaler(owner: ScaledWorkload, state: State) -> HorizontalPodAutoscaler | None:
     """Who sets the size of this workload."""
     meta = owner.metadata
     for key, autoscaler in sorted(state.of(HorizontalPodAutoscaler).items()):
@@ -139,11 +139,11 @@ def is_ready(pod: Pod) -> bool:
     return any(condition.type == "Ready" and condition.status == "True" for condition in pod.status.conditions)
 
 
-def has_two_versions(owner: Workload, state: State) -> bool:
+def has_two_versions(owner: ScaledWorkload, state: State) -> bool:
     return len(_list_versions(owner, state)) > 1
 
 
-def _list_versions(owner: Workload, state: State) -> list[ReplicaSet]:
+def _list_versions(owner: ScaledWorkload, state: State) -> list[ReplicaSet]:
     """The ReplicaSets that have pods, or are to have some."""
     return [
         replica_set
@@ -161,5 +161,5 @@ def _find_rollout(pods: OwnerPods, state: State) -> str:
     return ""
 
 
-def describe_owner(owner: Workload) -> str:
+def describe_owner(owner: ScaledWorkload) -> str:
     return f"{type(owner).__name__} {key_of(owner)}"

@@ -58,6 +58,7 @@ from wukong.state.controller import Watch, no_keys
 from wukong.state.mirror import Change
 
 STATUS_SECONDS = 1.0  # changes of virtual machines alone are told no more often than this
+MOST_TURNS = 10  # conditions that turn are told at once, but so many in a row: KubeVirt may turn them to and fro
 ADVICE_SECONDS = 15.0  # an explanation holds so long while the scheduler says the same
 MISSING_SECONDS = 30.0  # until a look whether KubeVirt has been installed
 OBSTACLE_SECONDS = 5.0
@@ -116,11 +117,12 @@ class VirtualMachineController:
         self._judged: dict[Key, Judgement] = {}
         self._advice: dict[Key, Advice] = {}
         self._told_at: dict[Key, float] = {}
+        self._quiet_at: dict[Key, float] = {}  # when all that was told would have been, told once in STATUS_SECONDS
 
     def copy_memory(self, source: VirtualMachineController, _: State) -> None:
         self.writer.copy_memory(source.writer)
         self._judged, self._advice = dict(source._judged), dict(source._advice)
-        self._told_at = dict(source._told_at)
+        self._told_at, self._quiet_at = dict(source._told_at), dict(source._quiet_at)
 
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         wukong = state.get(Wukong, key)
@@ -200,19 +202,22 @@ class VirtualMachineController:
         present = wukong.status
         if format_status(present) == format_status(status):
             return [], None
-        turned = is_turned(present.conditions, status.conditions)
+        told_at = self._told_at.get(key, -STATUS_SECONDS)
+        left = told_at + STATUS_SECONDS - now if told_at <= now else 0.0  # a clock may be set back
+        quiet_at = max(self._quiet_at.get(key, now), now)
+        is_restless = quiet_at - now > (MOST_TURNS - 1) * STATUS_SECONDS
+        turned = is_turned(present.conditions, status.conditions) and not is_restless
         is_new = turned or present.observed_generation != status.observed_generation
-        left = self._told_at.get(key, -STATUS_SECONDS) + STATUS_SECONDS - now
         if not is_new and left > 0:
             return [], left
-        self._told_at[key] = now
+        self._told_at[key], self._quiet_at[key] = now, quiet_at + STATUS_SECONDS
         body = {"metadata": {"resourceVersion": wukong.metadata.resource_version}, "status": format_status(status)}
         patch = Patch(WUKONGS, key, PatchBody("merge", body), subresource="status")
         return [patch, *_list_events(wukong, status)], None
 
     def _forget(self, key: Key) -> None:
         self.writer.forget(key)
-        for memory in (self._judged, self._advice, self._told_at):
+        for memory in (self._judged, self._advice, self._told_at, self._quiet_at):
             memory.pop(key, None)
 
 

@@ -14,7 +14,7 @@ from wukong.api.meta import Object, controller_of
 from wukong.api.resources import Key, Resource, key_of, refers_to
 from wukong.embedded.actors.adoption import may_own
 from wukong.state import Change, State
-from wukong.state.controller import KeysOf, each_side_unless
+from wukong.state.controller import KeysByTrait, KeysOf, controller_kind, each_side_unless
 
 
 def keys_on_node(change: Change, state: State) -> list[Key]:
@@ -58,7 +58,7 @@ def keys_of_controller(resource: Resource) -> KeysOf:
         key = controller_key(owned, resource)
         return (key,) if key is not None else ()
 
-    return each_side_unless(has_same_owners)(find_keys)
+    return KeysByTrait(controller_kind, resource.kind, each_side_unless(has_same_owners)(find_keys))
 
 
 def keys_of_owners(struct: type[Workload]) -> KeysOf:
@@ -74,7 +74,7 @@ def keys_of_owners(struct: type[Workload]) -> KeysOf:
                 return (Key(owned.metadata.namespace, owner.name),) if is_ours else ()
         return tuple(key_of(workload) for workload in state.all(struct) if may_own(workload, owned))
 
-    return each_side_unless(_is_owned_alike)(find_keys)
+    return KeysByTrait(controller_kind, kind, each_side_unless(_is_owned_alike)(find_keys))
 
 
 def _is_owned_alike(old: Object, new: Object) -> bool:

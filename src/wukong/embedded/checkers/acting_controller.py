@@ -18,6 +18,12 @@ class ActingController(NamedTuple):
     pod_rights: frozenset[PodRight]
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it is a controller of Wukong, and none of Kubernetes' or KubeVirt's."""
+        gated = self.process.role.gated
+        return gated is None or self.name in gated
+
+    @property
     def decision(self) -> Decision:
         """Which decision it carries out: the process, and its turn."""
         decision = self.process.acting_decision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wukong.embedded.checkers import counts, machines, mirrors, moves
+from wukong.embedded.checkers import counts, machines, mirrors, moves, rollouts
 from wukong.embedded.checkers.active_pods import ActivePods
 from wukong.embedded.checkers.bindings import Bindings
 from wukong.embedded.checkers.budgets import Budgets
@@ -13,6 +13,7 @@ from wukong.embedded.checkers.daemon_pods import DaemonPods
 from wukong.embedded.checkers.departures import Departures
 from wukong.embedded.checkers.findings import Finding, Findings
 from wukong.embedded.checkers.histories import Histories
+from wukong.embedded.checkers.ledger import LedgerTruth
 from wukong.embedded.checkers.machines import Machines
 from wukong.embedded.checkers.moves import Surges
 from wukong.embedded.checkers.node_changes import NodeChanges
@@ -23,6 +24,7 @@ from wukong.embedded.checkers.own_sizes import OwnSizes
 from wukong.embedded.checkers.own_writes import OwnWrites
 from wukong.embedded.checkers.pod_creations import PodCreations
 from wukong.embedded.checkers.pod_deletions import PodDeletions
+from wukong.embedded.checkers.rollouts import RolloutSteps
 from wukong.embedded.checkers.surge_steps import SurgeSteps
 from wukong.embedded.checkers.touched_objects import BudgetsByNamespace, TouchedObjects
 from wukong.embedded.checkers.unseen_nodes import UnseenNodes
@@ -31,7 +33,10 @@ from wukong.embedded.world.world import World
 from wukong.state import Change
 
 # These judge every change.
-CHECKERS = (Histories, PodCreations, PodDeletions, Machines, NodeChanges, ObjectWrites, Surges, SurgeSteps, Departures)
+CHECKERS = (
+    *(Histories, PodCreations, PodDeletions, Machines, NodeChanges, ObjectWrites),
+    *(Surges, SurgeSteps, Departures, RolloutSteps),
+)
 
 
 class Checkers:
@@ -44,7 +49,7 @@ class Checkers:
         self._touched.include((kind, objects) for kind, objects in world.state.objects.items())
         self._budgets, self._bindings = Budgets(self._findings), Bindings(self._findings)
         self._checkers = [make(self._findings) for make in CHECKERS]
-        self._own_sizes = OwnSizes(self._findings)
+        self._own_sizes, self._ledger = OwnSizes(self._findings), LedgerTruth(self._findings)
         self._checked_version: int | None = None  # up to which the mirror is known to be right
         self._listen()
         if faults is not None:
@@ -53,7 +58,8 @@ class Checkers:
             faults.write_listeners.append(own_writes.observe_write)
 
     def _listen(self) -> None:
-        others = (self._own_sizes, self._pod_count, self._touched, self._unseen_nodes)
+        ledger = (self._ledger,) if self._ledger.is_kept else ()
+        others = (self._own_sizes, *ledger, self._pod_count, self._touched, self._unseen_nodes)
         checkers = (self._budgets, self._bindings, *self._checkers, *others)
         self._observers = [(checker.observe, getattr(checker, "kinds", None)) for checker in checkers]
         self._observers_of: dict[str, list[Callable[[Change], None]]] = {}  # by kind, those that judge its changes
@@ -72,6 +78,7 @@ class Checkers:
         copy._budgets, copy._bindings = self._budgets.fork(copy._findings), self._bindings.fork(copy._findings)
         copy._checkers = [checker.fork(copy._findings) for checker in self._checkers]
         copy._own_sizes = self._own_sizes.fork(copy._findings)
+        copy._ledger = self._ledger.fork(copy._findings)
         copy._checked_version = self._checked_version
         copy._listen()
         return copy
@@ -94,7 +101,9 @@ class Checkers:
             counts.check(self._findings, self._touched, self._unseen_nodes)
             machines.check(self._findings, self._touched)
             moves.check(self._findings, self._touched)
+            rollouts.check(self._findings, self._touched)
             self._own_sizes.check()
+            self._ledger.check()
             self._touched.clear()
             if len(self._world.processes) == 1:
                 self._checked_version = self._world.server.database.version

@@ -24,7 +24,8 @@ from wukong.state import Change, State
 
 _TAINT = "placement.novasphere.dev/leaving"
 _MOVING = "placement.novasphere.dev/moving"
-_OWNERS = {"Deployment": Deployment, "ReplicaSet": ReplicaSet}
+_SIZE_OF_OURS = ("wukong", "scale")
+_OWNERS: dict[str, type[Deployment] | type[ReplicaSet]] = {"Deployment": Deployment, "ReplicaSet": ReplicaSet}
 
 
 class Surges:
@@ -55,7 +56,9 @@ class Surges:
         owner = state.get(struct, Key(change.key.namespace, spec.owner.name))
         if owner is None or owner.metadata.uid != spec.owner.uid or owner.metadata.deletion_timestamp is not None:
             return
-        if owner.spec.replicas in {spec.surged, *spec.former} - {spec.original}:
+        # Else it came before the Move could give the workload a size.
+        is_ours = _SIZE_OF_OURS in owner.size_managers or bool(move.status.tried_version)
+        if is_ours and owner.spec.replicas in {spec.surged, *spec.former} - {spec.original}:
             text = f"removed while its workload has {owner.spec.replicas} replicas instead of {spec.original}"
             self.findings.report(f"move {change.key}", text)
         self._check_autoscaler(change.key, move, state)
@@ -71,8 +74,9 @@ class Surges:
         is_surged, size = move.status.phase in ("Surging", "Returning"), workload.spec.replicas
         if acting_controller(self.findings.world) is None or (is_surged and size == move.spec.original):
             self._returned.add(move.metadata.uid)  # people want it so, or it is as it was
-        elif size == move.spec.surged and move.status.phase != "Returned":  # then an autoscaler that is behind
-            self._returned.discard(move.metadata.uid)
+        elif size == move.spec.surged and move.status.phase != "Returned":
+            if move.metadata.uid not in self._returned or _SIZE_OF_OURS in workload.size_managers:
+                self._returned.discard(move.metadata.uid)  # else an autoscaler that is behind
         elif move.spec.autoscaler is not None:
             self._returned.add(move.metadata.uid)  # its autoscaler wants it so
 

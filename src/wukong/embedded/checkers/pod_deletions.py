@@ -109,6 +109,12 @@ def _is_surplus(pod: Pod, state: State, deleted: Deleted) -> bool:
     return replicas is not None and others + 1 > replicas
 
 
+def _is_unplaced(pod: Pod, state: State, deleted: Deleted) -> bool:
+    """It has no node, and the scheduler said that no node takes it."""
+    conditions = [(entry.type, entry.status, entry.reason) for entry in pod.status.conditions]
+    return not pod.spec.node_name and ("PodScheduled", "False", "Unschedulable") in conditions
+
+
 def _is_out_of_order(pod: Pod, state: State, deleted: Deleted) -> bool:
     """A StatefulSet's pod: it has ended, is not as the template says, or its ordinal is not asked for; the latter two
     in their order."""
@@ -245,6 +251,7 @@ RULES: dict[PodRight, Rule] = {
     PodRight.DELETE_WITH_NAMESPACE: _is_in_leaving_namespace,
     PodRight.PREEMPT: _is_preempted,
     PodRight.DELETE_AT_DEADLINE: _is_doomed,
+    PodRight.DELETE_UNPLACED: _is_unplaced,
     PodRight.EVICT: _is_evicted,
     PodRight.EVICT_FROM_WHOLE: _is_of_whole,
 }

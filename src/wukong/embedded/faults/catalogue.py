@@ -15,7 +15,7 @@ ALL, NONE = "all", "none"
 
 
 class FaultType(NamedTuple):
-    per: Literal["write", "event", "minute", "question"]
+    per: Literal["write", "event", "minute", "question", "record"]
     rate: float
     description: str
     effective: str
@@ -63,6 +63,10 @@ TYPES: dict[str, FaultType] = {
         "minute", 0.3, "a node is given notice, which is recalled", "pods were placed meanwhile"
     ),
     "mass-reclaim": FaultType("minute", 0.1, "a third of the nodes goes at once", "pods were on them"),
+    "ledger-down": FaultType("minute", 0.3, "the ledger's store is down for a while", "a record could not be written"),
+    "ledger-late": FaultType(
+        "record", 0.1, "no answer of the ledger's store, which writes seconds later", "others had written meanwhile"
+    ),
     "extender": FaultType("question", 0.1, "the extender's answer is garbage", "the pod was decided again"),
 }
 

@@ -3,6 +3,7 @@
     Faults(seed, episodes) ─► World(roles, fault_injection=faults)
         ─► writes.py      around every write of every process
         ─► watches.py     around every event of every watch
+        ─► ledger.py      around every write to the ledger
         ─► processes.py, disturbances.py   at moments drawn beforehand
 
 Built by app/embedded.py. Which fault strikes is a hash of the seed and of how many things it could have struck so far:
@@ -18,6 +19,7 @@ from wukong.actions import Action
 from wukong.embedded.faults.catalogue import TYPES, Episode
 from wukong.embedded.faults.disturbances import Disturbances
 from wukong.embedded.faults.fault_counts import FaultCounts
+from wukong.embedded.faults.ledger import LedgerFaults
 from wukong.embedded.faults.processes import ProcessFaults
 from wukong.embedded.faults.watches import WatchFaults
 from wukong.embedded.faults.writes import FaultyTransport
@@ -40,10 +42,11 @@ class Faults:
         self.write_listeners: list[WriteListener] = []
         self._chance, self._draws = Chance(seed, "faults"), 0
         self._watches, self._processes, self._disturbances = WatchFaults(self), ProcessFaults(self), Disturbances(self)
+        self.ledger = LedgerFaults(self)
         self._begin = 0.0
         self._by_place = {
             place: [episode for episode in self.episodes if TYPES[episode.type].per == place]
-            for place in ("write", "event", "question")
+            for place in ("write", "event", "question", "record")
         }
 
     @property
@@ -57,7 +60,7 @@ class Faults:
         self.world, self._begin = world, world.clock.now()
         world.listen(self._disturbances.observe)
         world.listen_to_decisions(self._observe_decision)
-        act_of = self._processes.by_type | self._disturbances.by_type
+        act_of = self._processes.by_type | self._disturbances.by_type | self.ledger.by_type
         for index, episode in enumerate(self.episodes):
             if TYPES[episode.type].per == "minute":
                 for moment in self._draw_moments(index, episode):
@@ -82,7 +85,7 @@ class Faults:
     # ---- for the faults
 
     def draw_fault(self, place: str, can_strike: Callable[[str], bool]) -> str | None:
-        """The type that strikes this write, event or question, if any."""
+        """The type that strikes this write, event, question or record, if any."""
         now = self.world.clock.now() - self._begin
         active = [episode for episode in self._by_place[place] if episode.begin <= now < episode.end]
         if not active:

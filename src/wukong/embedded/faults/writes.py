@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wukong.actions import Action, Bind, Create, Note, Patch, Scale
+from wukong.actions import Action, Bind, Create, Note, Patch, Record, Scale
 from wukong.api.kinds import PODS
 from wukong.api.resources import Key, Resource
 from wukong.embedded.world.process import Crashed, Process
@@ -57,7 +57,9 @@ class FaultyTransport:
         self.faults.counts.observe(("look", self.process.name, self.item))
         return self.server.get(resource, key)
 
-    def _write(self, action: Write) -> WrittenVersion | None:
+    def _write(self, action: Write | Record) -> WrittenVersion | None:
+        if isinstance(action, Record):
+            self.faults.ledger.strike(self.process.name, self.item, action)
         fault = self.faults.draw_fault("write", lambda name: self._can_strike(name, action))
         if fault is None:
             written = perform(self.server, action)
@@ -71,7 +73,7 @@ class FaultyTransport:
             raise Crashed(0.5 + _LONGEST_DOWN * self.faults.draw_fraction("down"))
         raise _build_refusal(fault, self.faults)
 
-    def _can_strike(self, fault: str, action: Write) -> bool:
+    def _can_strike(self, fault: str, action: Write | Record) -> bool:
         match fault:
             case "conflict":
                 return isinstance(action, CHANGES)
@@ -83,8 +85,10 @@ class FaultyTransport:
         return True
 
 
-def _sign_of_effect(fault: str, action: Write) -> str:
+def _sign_of_effect(fault: str, action: Write | Record) -> str:
     """What shows that the fault made a difference: a lost answer is looked for, where the object has a name."""
+    if isinstance(action, Record):  # written again when its key is decided again
+        return "decided"
     if fault.startswith("lost") and object_of(action)[1].name:
         return "look" if fault == "lost-answer" else "done"
     return "decided"

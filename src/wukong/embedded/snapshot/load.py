@@ -30,7 +30,7 @@ from wukong.api.resources import Resource
 from wukong.cluster.document_shapes import find_time_problems, is_time
 from wukong.cluster.reduction import restore_omitted_fields
 from wukong.embedded.actors.kubelet.behaviour import SILENT
-from wukong.embedded.snapshot import machines, pods, revisions
+from wukong.embedded.snapshot import machines, pods, revisions, rollout_versions
 from wukong.embedded.snapshot.revisions import DocumentsByKind
 from wukong.embedded.store.documents import condition_of, format_time, meta_of, parse_time, value_at, without_fields
 from wukong.embedded.store.stored_form import store_form_of
@@ -65,6 +65,7 @@ def load_snapshot(documents: Iterable[Document], now: float | None = None) -> Lo
     _fill_in(by_kind, taken)
     notes += revisions.add_missing_revisions(by_kind)
     machines.complete_machines(by_kind)
+    rollout_versions.rename_versions(by_kind)
     stuck_pods, more_notes = pods.find_stuck(by_kind[PODS.group_kind], now)
     notes += [*more_notes, *_note_workloads_without_pods(by_kind)]
     _add_namespaces(by_kind)
@@ -183,13 +184,15 @@ def _link_owners(by_kind: DocumentsByKind) -> list[str]:
         for document in documents
     }
     missing: Tally[str] = Tally()
-    for documents in by_kind.values():
+    for kind, documents in by_kind.items():
         for document in documents:
             meta, owners = document["metadata"], list[Document]()
             references: list[Document] = meta.get("ownerReferences") or []
             for owner in references:
                 key = "/".join(filter(None, (meta.get("namespace"), owner.get("name", ""))))
                 uid = owner["uid"] if owner.get("uid") in uids else uid_of.get((_owner_kind_of(owner), key))
+                if uid is None and kind == NODES.group_kind:
+                    continue  # a NodeClaim of Karpenter, or a Machine: whether nodes come and go, their groups say
                 if uid is None:
                     missing[f"{owner.get('kind')} {key}"] += 1
                 else:

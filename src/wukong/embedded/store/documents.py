@@ -54,7 +54,7 @@ def is_same_json(left: Any, right: Any) -> bool:
 
 def has_same_values(left: Document, right: Document) -> bool:
     """Whether two maps have the same keys with identical objects as values."""
-    return left.keys() == right.keys() and all(value is right[name] for name, value in left.items())
+    return left.keys() == right.keys() and all(map(is_, left.values(), map(right.__getitem__, left)))
 
 
 def has_same_items(left: list[Any], right: list[Any]) -> bool:
@@ -79,7 +79,9 @@ def value_at(document: Document, path: str) -> Any:
     """Return the value at a path such as `spec.nodeName`, or None."""
     value: Any = document
     for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
     return value
 
 

@@ -107,6 +107,7 @@ def custom(definition: Document, since: int) -> list[ServedKind]:
                 namespaced=spec.get("scope") != "Cluster",
             ),
             has_status="status" in (version.get("subresources") or {}),
+            has_scale="scale" in (version.get("subresources") or {}),
             schema=(version.get("schema") or {}).get("openAPIV3Schema") or {},
             since=since,
         )

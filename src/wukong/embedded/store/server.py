@@ -23,13 +23,16 @@ from wukong.embedded.store.admission import Mutator
 from wukong.embedded.store.api_errors import (
     bad_request,
     expired_token,
+    invalid,
     invalid_version,
+    modified_conflict,
     no_such_kind,
     not_found,
     version_too_large,
 )
 from wukong.embedded.store.database import LOG_SIZE, Database, key_of
 from wukong.embedded.store.deletion import DeleteOptions
+from wukong.embedded.store.documents import meta_of, with_metadata
 from wukong.embedded.store.garbage_collection import GarbageCandidates
 from wukong.embedded.store.kinds import Kinds, ServedKind
 from wukong.embedded.store.ownership import field_managers
@@ -190,6 +193,8 @@ class Server:
         return created
 
     def patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str = "") -> Document:
+        if patch.is_dry_run:
+            return self._try_patch(resource, key, patch, subresource)
         kind = self.kinds.of(resource)
         key = _scope_key(kind, key)
         if subresource and not _has_subresource(kind, subresource):
@@ -208,6 +213,15 @@ class Server:
         self._update_served_kinds(kind, after)
         return after
 
+    def _try_patch(self, resource: Resource, key: Key, patch: PatchBody, subresource: str) -> Document:
+        """What a patch would make of an object: made on a copy. The version stays that of the object as it is."""
+        kind = self.kinds.of(resource)
+        before = self.database.get(kind.name, _scope_key(kind, key))
+        patch = msgspec.structs.replace(patch, is_dry_run=False)
+        patched = self.fork(self.clock).patch(resource, key, patch, subresource)
+        version = meta_of(before).get("resourceVersion") if before is not None else None
+        return with_metadata(patched, resourceVersion=version)
+
     def _apply(self, kind: ServedKind, key: Key, live: Document | None, patch: PatchBody, subresource: str) -> Document:
         writer, now = Writer(patch.manager, "Apply", subresource), self.clock.now()
         head = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind}
@@ -221,6 +235,8 @@ class Server:
         configuration = {**head, **patch.body, "metadata": {name: value for name, value in metadata.items() if value}}
         if live is None and subresource:
             raise not_found(kind.name, key)
+        if live is not None and metadata.get("resourceVersion") not in (None, "", meta_of(live)["resourceVersion"]):
+            raise modified_conflict(kind.name, key)
         if kind.type is not None and (unknown := find_unknown_path(kind.type, configuration)):
             subject = f"{key.namespace}/{key.name}; {kind.resource.api_version}, Kind={kind.resource.kind}"
             raise ServerFailed(
@@ -275,7 +291,10 @@ def parse_version(text: str | None) -> int:
 
 
 def _check_patch(kind: ServedKind, patch: PatchBody) -> None:
-    """Raise Invalid (400) for a body that is no patch of its type, or has metadata that is no object."""
+    """Raise Invalid for a body that is no patch of its type, or metadata that is no object, or a wrong option."""
+    if patch.force and patch.type != "apply":
+        problem = "force: Forbidden: may not be specified for non-apply patch"
+        raise invalid("PatchOptions.meta.k8s.io", "", [problem])
     is_right = isinstance(patch.body, list if patch.type == "json" else dict)
     if patch.type == "json":
         is_right = is_right and all(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
+from wukong.api.apps import ScaledWorkload
 from wukong.api.decode import readable
 from wukong.api.resources import Key, Resource
 from wukong.api.unreadable import Unreadable, read_document
@@ -24,7 +25,18 @@ from wukong.embedded.store.documents import copy_document
 from wukong.embedded.store.ownership.field_managers import Writer
 from wukong.embedded.store.server import Server, parse_version
 from wukong.errors import ClusterError
-from wukong.ports import EVERYTHING, Clock, Document, Event, EventType, Page, PatchBody, Propagation, Selection
+from wukong.ports import (
+    EVERYTHING,
+    FIELD_MANAGER,
+    Clock,
+    Document,
+    Event,
+    EventType,
+    Page,
+    PatchBody,
+    Propagation,
+    Selection,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -145,10 +157,12 @@ class Store:
     async def bind(self, key: Key, node: str, *, uid: str = "") -> None:
         self.server.bind(key, node, uid)
 
-    async def scale(self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "") -> None:
+    async def scale(
+        self, resource: Resource, key: Key, replicas: int, *, resource_version: str = "", manager: str = FIELD_MANAGER
+    ) -> None:
         body: Document = {"spec": {"replicas": replicas}}
         body |= {"metadata": {"resourceVersion": resource_version}} if resource_version else {}
-        self.server.patch(resource, key, PatchBody("merge", body), "scale")
+        self.server.patch(resource, key, PatchBody("merge", body, manager=manager), "scale")
 
 
 def _decode(document: Document, read: type[T], resource: Resource) -> T:
@@ -156,14 +170,24 @@ def _decode(document: Document, read: type[T], resource: Resource) -> T:
     if cast(Any, read) is dict:
         return cast(T, copy_document(document))
     try:
-        return msgspec.convert(document, read)
+        return msgspec.convert(_list_managers(document, read), read)
     except msgspec.ValidationError as error:
         message = f"the answer for {resource.plural} is not what we expect: {readable(error)}"
         raise ClusterError(message) from None
 
 
 def _read(document: Document, read: type[T]) -> T | Unreadable:
-    return cast(T, copy_document(document)) if cast(Any, read) is dict else read_document(document, read)
+    if cast(Any, read) is dict:
+        return cast(T, copy_document(document))
+    return read_document(_list_managers(document, read), read)
+
+
+def _list_managers(document: Document, read: type[T]) -> Document:
+    """Work out metadata.managedFields for those who read it: see ownership/managed_fields.py."""
+    meta = document.get("metadata")
+    if not issubclass(read, ScaledWorkload) or not isinstance(meta, dict) or "managedFields" not in meta:
+        return document
+    return {**document, "metadata": {**meta, "managedFields": list(meta["managedFields"] or ())}}
 
 
 def _build_event(event_type: EventType, document: Document, read: type[T]) -> Event[T] | Event[Unreadable]:

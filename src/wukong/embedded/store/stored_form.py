@@ -74,11 +74,14 @@ class _Walk:
             if field is None or entry is None:
                 continue
             before = known.get(name) if known is not None else None
-            if entry is before or (entry and entry.__class__ is field.plain) or name == _OPAQUE:
+            if entry is before or name == _OPAQUE:
                 result[name] = entry
-                continue
-            stored = self.field(field, entry, before, type_, (*path, name))
-            if stored is not None:
+            elif entry.__class__ is field.plain:
+                if entry or field.keeps_zero:
+                    result[name] = entry
+                elif field.has_default and field.default:
+                    result[name] = field.default
+            elif (stored := self.field(field, entry, before, type_, (*path, name))) is not None:
                 result[name] = stored
         has_more = defaults.has_more(type_.name)
         if has_more:
@@ -93,8 +96,10 @@ class _Walk:
     def field(self, field: Field, value: Any, known: Any, parent: Type, path: tuple[str, ...]) -> Any:
         """Return the value as it is stored, or None where it is left out."""
         stored = self.value(field.type, value, known, parent, path)
-        if stored or field.keeps_zero or field.type.shape in (STRUCT, ANY):
-            return None if stored in ([], {}) and field.type.shape in (LIST, MAP) else stored
+        if stored:
+            return stored
+        if field.keeps_zero or field.type.shape in (STRUCT, ANY):
+            return None if field.type.shape in (LIST, MAP) and stored in ([], {}) else stored
         return field.default if field.has_default and field.default else None
 
     def value(self, type_: Type, value: Any, known: Any, parent: Type, path: tuple[str, ...]) -> Any:

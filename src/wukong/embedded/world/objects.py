@@ -16,25 +16,20 @@ from msgspec import field
 
 from wukong.api import apps, batch, core, kubevirt
 from wukong.api.kinds import KINDS
-from wukong.api.meta import Base, Object, ObjectMeta, OwnerReference
+from wukong.api.meta import Object, ObjectMeta, OwnerReference
 from wukong.api.unreadable import READ_ERRORS, Unreadable, read_document
 from wukong.ports import Document
 
 
-class WorkloadStatus(Base):
+class WorkloadStatus(apps.ReplicaStatus):
     """The fields that statuses of workloads have; each kind uses some of them."""
 
-    observed_generation: int = 0
-    replicas: int = 0
     fully_labeled_replicas: int = 0
-    updated_replicas: int = 0
     ready_replicas: int = 0
-    available_replicas: int = 0
     unavailable_replicas: int = 0
     terminating_replicas: int | None = None
     current_replicas: int = 0
     current_revision: str = ""
-    update_revision: str = ""
     collision_count: int | None = None
     conditions: list[Document] = []
 
@@ -47,14 +42,30 @@ class Node(core.Node):
     document: Document = {}
 
 
+def _read_managed_fields(workload: ReplicaSet | Deployment) -> list[apps.ManagedFieldsEntry]:
+    """Worked out only when somebody asks: see store/ownership/managed_fields.py."""
+    entries = workload.document.get("metadata", {}).get("managedFields")
+    return msgspec.convert(list(entries or ()), list[apps.ManagedFieldsEntry])
+
+
 class ReplicaSet(apps.ReplicaSet):
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)  # type: ignore[assignment]
     status: WorkloadStatus = field(default_factory=WorkloadStatus)
     document: Document = {}
+
+    @property
+    def managed_fields(self) -> list[apps.ManagedFieldsEntry]:
+        return _read_managed_fields(self)
 
 
 class Deployment(apps.Deployment):
+    metadata: ObjectMeta = field(default_factory=ObjectMeta)  # type: ignore[assignment]
     status: WorkloadStatus = field(default_factory=WorkloadStatus)
     document: Document = {}
+
+    @property
+    def managed_fields(self) -> list[apps.ManagedFieldsEntry]:
+        return _read_managed_fields(self)
 
 
 class StatefulSet(apps.StatefulSet):

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Scale
+from wukong.actions import Action, Bind, Create, Delete, Evict, Note, Patch, Record, Scale
 from wukong.api.resources import Key, Resource
+from wukong.embedded.ledger import write_record
 from wukong.embedded.store import Server
 from wukong.embedded.store.deletion import DeleteOptions
 from wukong.errors import ClusterError, NotFound
@@ -20,18 +21,20 @@ from wukong.runtime.effect_check import Write
 from wukong.runtime.pending_writes import WrittenVersion
 
 FINALIZE = "finalize"  # of a Namespace: the last word, which only its controller has
-Do = Callable[[Write], WrittenVersion | None]
+Do = Callable[[Write | Record], WrittenVersion | None]
 Look = Callable[[Resource, Key], Document]
 
 
 def perform(server: Server, action: Action) -> WrittenVersion | None:
     """Perform an action. Returns the version it wrote, where that is known."""
     document = write(server, action)
-    return written_version_of(action.resource, document) if isinstance(action, Create | Patch) and document else None
+    if not isinstance(action, Create | Patch | Record) or not document:
+        return None
+    return written_version_of(action.resource, document)
 
 
 def write(server: Server, action: Action) -> Document | None:
-    """Do the same, and return the object that was created or patched."""
+    """Do the same, and return the object that was created, patched or recorded in."""
     match action:
         case Create(resource, body, namespace):
             return server.create(resource, body, namespace or (body.get("metadata") or {}).get("namespace", ""))
@@ -43,9 +46,12 @@ def write(server: Server, action: Action) -> Document | None:
             _remove(server, action)
         case Bind(key, node, uid):
             server.bind(key, node, uid)
-        case Scale(resource, key, replicas, version):
+        case Scale(resource, key, replicas, version, manager):
             meta = {"metadata": {"resourceVersion": version}} if version else {}
-            server.patch(resource, key, PatchBody("merge", {**meta, "spec": {"replicas": replicas}}), "scale")
+            body = {**meta, "spec": {"replicas": replicas}}
+            server.patch(resource, key, PatchBody("merge", body, manager=manager), "scale")
+        case Record(record):
+            return write_record(server, record)
         case Note():
             pass  # an Event changes nothing that happens; the world's trace has it
     return None
@@ -60,11 +66,12 @@ class RetryingTransport:
     def perform(self, action: Action) -> WrittenVersion | None:
         if isinstance(action, Note):
             return None
-        return self._deliver(Delivery(action))
+        # A record may be written again and again, so nobody looks whether it is there: its key comes back.
+        return self._do(action) if isinstance(action, Record) else self._deliver(Delivery(action))
 
     def look_again(self, action: Action) -> WrittenVersion | None:
         """After an unknown outcome: the version to wait for if it has happened. OutcomeUnknown if none can tell yet."""
-        return None if isinstance(action, Note) else self._deliver(Delivery(action, only_looks=True))
+        return None if isinstance(action, Note | Record) else self._deliver(Delivery(action, only_looks=True))
 
     def _deliver(self, delivery: Delivery) -> WrittenVersion | None:
         while delivery.step is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from wukong.engine.arrays import Mask, Rows
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason
 from wukong.engine.plugins.taint_toleration import is_tolerated
@@ -18,7 +16,7 @@ class NodeUnschedulable(Plugin):
     name = "NodeUnschedulable"
 
     def filter(self, view: View) -> FilterPart | None:
-        cordoned = np.array([row.is_unschedulable for row in view.snapshot.rows], dtype=np.bool_)
+        cordoned = view.snapshot.rows.cordon_mask
         if not cordoned.any() or is_tolerated(_TAINT, view.template.tolerations):
             return None
         return UnschedulableFilter(cordoned)

@@ -8,7 +8,7 @@ import numpy as np
 
 from wukong.api.core import Toleration
 from wukong.engine.arrays import Ints, Mask, Rows
-from wukong.engine.nodes import NodeRow, TaintKey
+from wukong.engine.nodes import NodeRow, NodeRows, TaintKey
 from wukong.engine.plugin import FilterPart, Load, Plugin, Reason, ScorePart, lowest_is_best
 from wukong.engine.refusal_detail import RefusalDetail, describe_taint
 from wukong.engine.view import View
@@ -71,7 +71,7 @@ class NamedTaintFilter(_TaintsPart):
         self.numbers = numbers  # [node] which of the reasons refuses it, or none
 
     @classmethod
-    def of(cls, rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> NamedTaintFilter | None:
+    def of(cls, rows: NodeRows, tolerations: Sequence[Toleration]) -> NamedTaintFilter | None:
         number_of: dict[str, int] = {}
 
         def find_reason(taints: tuple[TaintKey, ...]) -> int:
@@ -99,7 +99,7 @@ class TaintScore(ScorePart):
         return self.counts[rows]
 
 
-def find_untolerated(rows: Sequence[NodeRow], tolerations: Sequence[Toleration]) -> Mask:
+def find_untolerated(rows: NodeRows, tolerations: Sequence[Toleration]) -> Mask:
     """[node] whether it has a taint that keeps pods out that these tolerations do not cover."""
 
     def is_refused(taints: tuple[TaintKey, ...]) -> int:
@@ -118,13 +118,12 @@ def is_tolerated(taint: TaintKey, tolerations: Sequence[Toleration]) -> bool:
     return any(tolerates(toleration, *taint) for toleration in tolerations)
 
 
-def _judge_taints(rows: Sequence[NodeRow], judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
-    """Many nodes share few sets of taints: judge each set once."""
-    known: dict[tuple[TaintKey, ...], int] = {(): judge(())}
-    answers = []
-    for row in rows:
-        answer = known.get(row.taints)
-        if answer is None:
-            answer = known[row.taints] = judge(row.taints)
-        answers.append(answer)
-    return np.array(answers, dtype=np.int64)
+def _judge_taints(rows: NodeRows, judge: Callable[[tuple[TaintKey, ...]], int]) -> Ints:
+    """Most nodes have no taints, and the others share few sets of them: judge each set once."""
+    answers = np.full(len(rows), judge(()), np.int64)
+    known: dict[tuple[TaintKey, ...], int] = {}
+    for number, taints in rows.taints_by_row:
+        if taints not in known:
+            known[taints] = judge(taints)
+        answers[number] = known[taints]
+    return answers

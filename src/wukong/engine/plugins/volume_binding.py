@@ -120,20 +120,35 @@ class BindingFilter(VolumeFilter):
         return refused, is_small
 
     def _match_volumes(self, claim: PersistentVolumeClaim, taken: dict[str, Mask]) -> Mask:
-        """[node] whether a volume is there for the claim; `taken` are the nodes on which one is another claim's."""
+        """[node] whether a volume is there for the claim; `taken` are the nodes on which one is another claim's.
+
+        A volume that is kept for the claim stands before all others, except where it is taken: a pod may name a claim
+        twice.
+        """
         volumes = self.facts.volumes_by_class.get(class_of_claim(claim), [])
-        kept, suitable = list_candidates(claim, volumes, self.snapshot.volume_use.find_reference)
-        matched = self.make_mask()
-        for volume in suitable if kept is None else [kept]:
-            matching = self._find_reach(volume) & ~matched
-            if (elsewhere := taken.get(volume.metadata.name)) is not None:
-                matching &= ~elsewhere
-            if matching.any():
-                name = volume.metadata.name
-                taken[name] = taken[name] | matching if name in taken else matching
-                matched |= matching
-                self._note_use(self.static, volume.spec.storage_class_name, claim, size_of_volume(volume), matching)
+        matched, open_nodes = self.make_mask(), ~self.make_mask()
+        while open_nodes.any():
+            kept, suitable = list_candidates(claim, volumes, self.snapshot.volume_use.find_reference)
+            elsewhere = taken.get(kept.metadata.name) if kept is not None else None
+            for volume in suitable if kept is None else [kept]:
+                self._match_volume(volume, claim, open_nodes, taken, matched)
+            if kept is None or elsewhere is None:
+                break
+            open_nodes, volumes = open_nodes & elsewhere, [volume for volume in volumes if volume is not kept]
         return matched
+
+    def _match_volume(
+        self, volume: PersistentVolume, claim: PersistentVolumeClaim, nodes: Mask, taken: dict[str, Mask], matched: Mask
+    ) -> None:
+        """Note on which of these nodes the volume is used for the claim: where no other one is."""
+        name = volume.metadata.name
+        matching = self._find_reach(volume) & nodes & ~matched
+        if (elsewhere := taken.get(name)) is not None:
+            matching &= ~elsewhere
+        if matching.any():
+            taken[name] = matching if elsewhere is None else elsewhere | matching
+            matched |= matching
+            self._note_use(self.static, volume.spec.storage_class_name, claim, size_of_volume(volume), matching)
 
     def _provision(self, claim: PersistentVolumeClaim, wanted: Mask, refused: Mask, is_small: Mask) -> None:
         """Note where a volume for the claim cannot be made."""

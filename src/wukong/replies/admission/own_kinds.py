@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from wukong.api.decode import decode_one
 from wukong.api.json_values import check_depth, load_json
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, WUKONGS
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, ROLLOUTS, WUKONGS
 from wukong.api.meta import Object
 from wukong.api.placement import ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.rollout import Rollout
 from wukong.api.vm import Wukong
 from wukong.errors import InputError
 from wukong.placement.compile import find_policy_problems
+from wukong.placement.rollout import find_rollout_problems
 from wukong.placement.rule import Rules
 from wukong.placement.vm import VmSettings, find_wukong_problems
 from wukong.replies.admission.reply import ObjectRequest, Reply
 
-OWN_KINDS = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, WUKONGS)
+OWN_KINDS = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, ROLLOUTS, WUKONGS)
 _GROUP_KINDS = frozenset(resource.group_kind for resource in OWN_KINDS)
 _LONGEST_MESSAGE = 8_192  # characters
 
@@ -43,6 +45,8 @@ class KindAdmission:
     def _find_problems(self, subject: Object) -> list[str]:
         if isinstance(subject, Wukong):
             return find_wukong_problems(subject, self._rules, self._vm_settings)
+        if isinstance(subject, Rollout):
+            return find_rollout_problems(subject)
         assert isinstance(subject, PlacementPolicy | ClusterPlacementPolicy)
         return find_policy_problems(subject, self._rules)
 

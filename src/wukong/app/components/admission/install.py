@@ -10,7 +10,7 @@ import base64
 import ipaddress
 from collections.abc import Sequence
 
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, WUKONGS
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, ROLLOUTS, WUKONGS
 from wukong.api.resources import Key, Resource
 from wukong.app.component import list_permissions
 from wukong.app.components.admission.options import SERVICE, AdmissionOptions, configuration_of
@@ -33,7 +33,7 @@ PORT, WEBHOOK_PORT, PROBES_PORT = 443, 9443, 8080
 TIMEOUT_SECONDS = 2  # of the API server; we answer within 1.5
 KEYS = "/etc/wukong/admission"  # where a Secret of somebody else's is mounted
 GROUP = "admissionregistration.k8s.io/v1"
-OWN_KINDS = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, WUKONGS)
+OWN_KINDS = (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, ROLLOUTS, WUKONGS)
 
 
 class AdmissionInstallation(Installation, frozen=True, kw_only=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from wukong.api.kinds import MOVES
+from wukong.api.kinds import MOVES, NODE_NOTICES
 from wukong.app.install.controller import ControllerInstallation
 
 
 def make_installation(**given: Any) -> ControllerInstallation:
-    return ControllerInstallation(component="spot", kinds=(f"{MOVES.plural}.{MOVES.group}",), **given)
+    kinds = tuple(f"{kind.plural}.{kind.group}" for kind in (MOVES, NODE_NOTICES))
+    return ControllerInstallation(component="spot", kinds=kinds, **given)

@@ -17,18 +17,18 @@ from wukong.api.kinds import MOVES, NODES, PODS
 from wukong.api.resources import Key
 from wukong.api.spot import Move
 from wukong.controllers.spot.evictions import BLOCKS, SpotEvictions, must_leave
-from wukong.controllers.spot.marks import goes_first, is_marked
+from wukong.controllers.spot.marks import is_marked
 from wukong.controllers.spot.moves import moves_of_pod
 from wukong.controllers.spot.notices import read_notice
 from wukong.controllers.spot.owners import find_owner_of_move, is_ready, read_owner_pods
 from wukong.controllers.spot.records import LeavingNodes, read_record
+from wukong.controllers.spot.ways import OUR_WAYS, way_of
 from wukong.ports import Clock
 from wukong.runtime.metrics import Metrics
 from wukong.state import Change, State
 from wukong.state.controller import Watch
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-REPLACED, EVICTED, DELETED = WAYS = ("replaced", "evicted", "deleted")
 
 
 class Shortage(NamedTuple):
@@ -61,7 +61,7 @@ class SpotMeter:
             buckets=_SECONDS,
         )
         self._moves = Counter("wukong_spot_moves_total", "Pods that left in time, by way", ["way"], registry=registry)
-        for way in WAYS:
+        for way in OUR_WAYS:
             self._moves.labels(way)
         self._unavailable = Counter(
             "wukong_spot_unavailable_seconds_total",
@@ -101,8 +101,9 @@ class SpotMeter:
             and old.spec.node_name in state.index_of(LeavingNodes).records
         ):
             last = new if isinstance(new, Pod) else old
-            if is_marked(last) and (new is None or last.is_terminating):
-                self._moves.labels(_way_of(last)).inc()
+            way = way_of(last)
+            if way in OUR_WAYS and is_marked(last) and (new is None or last.is_terminating):
+                self._moves.labels(way).inc()
         return ()
 
     def _observe_move(self, change: Change, state: State) -> Iterable[Key]:
@@ -122,9 +123,3 @@ class SpotMeter:
 
 def _count_of(evictions: SpotEvictions, block: str) -> Callable[[], float]:
     return lambda: float(evictions.count_blocked()[block])
-
-
-def _way_of(pod: Pod) -> str:
-    if any(it.type == "DisruptionTarget" and it.reason == "EvictionByEvictionAPI" for it in pod.status.conditions):
-        return EVICTED
-    return REPLACED if goes_first(pod) else DELETED

@@ -2,13 +2,14 @@
 
     pods wait ─► they fit on nodes that are there or booting ─► nothing
              └─► else nodes of the group that wastes the least ─► NodeRequests ─► cloud_provider.py
-    nobody waits in vain ─► unneeded for ten minutes, none asked for meanwhile ─► tainted ─► node_removal.py
+    nobody waits in vain ─► unneeded ─► a soft taint: pods rather go elsewhere
+                            └─► for ten minutes, none asked for meanwhile ─► tainted ─► node_removal.py
 
 Follows cluster-autoscaler 1.35 with its default flags and the expander least-waste. It does not look while nothing
 changes and nothing is due, for then it would find what it found before. What it does not know: limits of cores and
-memory, similar groups to balance, clusters that are too sick to scale, nodes that never come, and the soft taint
-DeletionCandidate. Pods on a node that goes are evicted, daemons excepted: they go with it. Groups that are offerings of
-a NodePool it only removes nodes of: ../karpenter asks for them.
+memory, similar groups to balance, clusters that are too sick to scale, and nodes that never come. Pods on a node that
+goes are evicted, daemons excepted: they go with it. Groups that are offerings of a NodePool it only removes nodes of,
+without a soft taint: ../karpenter asks for them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from wukong.embedded.actors.autoscaler.pod_rules import list_moving, list_waitin
 from wukong.embedded.actors.autoscaler.refusals import describe_refusals
 from wukong.embedded.actors.autoscaler.scale_down import UnneededNode, find_underused, review_nodes
 from wukong.embedded.actors.autoscaler.scale_up import Candidate, Option, choose_option, place_where_they_fit
-from wukong.embedded.actors.autoscaler.taints import is_leaving, taint_node, untaint_node
+from wukong.embedded.actors.autoscaler.taints import (
+    is_candidate,
+    is_leaving,
+    mark_candidate,
+    taint_node,
+    unmark_candidate,
+    untaint_node,
+)
 from wukong.embedded.actors.events import note_about, note_about_pod
 from wukong.embedded.actors.node_lifecycle.zones import is_ready
 from wukong.embedded.world.clock import Chance
@@ -44,6 +52,7 @@ AFTER_ADD, AFTER_FAILURE = 600.0, 180.0  # scale-down-delay-after-add, scale-dow
 RECHECK = 300.0  # unremovable-node-recheck-timeout
 MOST_AT_ONCE, MOST_DRAINS = 10, 1  # max-scale-down-parallelism, max-drain-parallelism
 MOST_NEW = 1000  # max-nodes-per-scaleup
+MOST_SOFT_TAINTS = 10  # max-bulk-soft-taint-count: set or taken back in a round
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _KINDS = (PODS, NODES, POD_DISRUPTION_BUDGETS, NODE_REQUESTS, DAEMON_SETS)
 
@@ -213,7 +222,29 @@ class _Look:
         for name in review.kept:
             self.memory.keep(name, self.now + RECHECK, self._version())
         self.memory.set_unneeded([unneeded.node.metadata.name for unneeded in review.unneeded], self.now)
-        return [action for node in self._list_due(review.unneeded) for action in self._begin_removal(node)]
+        due = self._list_due(review.unneeded)
+        removals = [action for node in due for action in self._begin_removal(node)]
+        return [*removals, *self._set_soft_taints([node for node in staying if node not in due])]
+
+    def _set_soft_taints(self, staying: list[Node]) -> list[Action]:
+        """Pods rather go to nodes that are needed: so those that nobody needs become empty, and stay so."""
+        nodes = [node for node in staying if self._is_of_growing(node)]
+        unneeded = self.memory.unneeded_since
+        patches: list[Action] = [
+            unmark_candidate(node) for node in nodes if is_candidate(node) and node.metadata.name not in unneeded
+        ]
+        patches += [
+            mark_candidate(node, self.now)
+            for node in nodes
+            if not is_candidate(node) and node.metadata.name in unneeded
+        ]
+        if len(patches) > MOST_SOFT_TAINTS:
+            self.next_look = min(self.next_look, self.now + PERIOD)
+        return patches[:MOST_SOFT_TAINTS]
+
+    def _is_of_growing(self, node: Node) -> bool:
+        group = find_group(self.groups.values(), node.metadata.labels)
+        return group is not None and group.name in self.growing
 
     def _is_kept(self, name: str) -> bool:
         """Whether this node was needed a short while ago. If something changed since, it is looked at again later."""

@@ -23,8 +23,12 @@ NEW_SECONDS = 2.0  # while all pods that wait are newer, more may be about to co
 
 
 def list_waiting(state: State) -> list[Pod]:
-    """The pods that the scheduler could place nowhere, the most important first; daemons wait for their own node."""
-    waiting = [pod for pod in state.pods_on("") if isinstance(pod, Pod) and _is_waiting(pod)]
+    """The pods that the scheduler could place nowhere, the most important first; daemons wait for their own node.
+
+    One that it has a node for by now, though nobody has heard of the binding yet, is counted there.
+    """
+    placed = state.snapshot.pods
+    waiting = [pod for pod in state.pods_on("") if isinstance(pod, Pod) and _is_waiting(pod) and pod.key not in placed]
     return sorted(waiting, key=lambda pod: (-(pod.spec.priority or 0), pod.key))
 
 

@@ -1,4 +1,6 @@
-"""The taint of a node that is about to be removed, as cluster-autoscaler sets it. Used by its controllers."""
+"""The taints that cluster-autoscaler sets: on nodes about to be removed, and on those nobody needs. Used by its
+controllers.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from wukong.embedded.world.objects import Node
 from wukong.ports import Document, PatchBody
 
 TO_BE_DELETED = "ToBeDeletedByClusterAutoscaler"
+CANDIDATE = "DeletionCandidateOfClusterAutoscaler"  # of a node that is not needed: pods rather go elsewhere
 MANAGER = "cluster-autoscaler"
 
 
@@ -26,17 +29,32 @@ def leaving_since(node: AnyNode) -> float | None:
     return float(value) if value.isascii() and value.isdigit() else 0.0
 
 
+def is_candidate(node: AnyNode) -> bool:
+    return any(taint.key == CANDIDATE for taint in node.spec.taints)
+
+
 def taint_node(node: Node, now: float) -> Patch:
-    taint = {"key": TO_BE_DELETED, "value": str(int(now)), "effect": "NoSchedule"}
-    return _write(node, [*_list_others(node), taint])
+    return _add(node, TO_BE_DELETED, now, "NoSchedule")
 
 
 def untaint_node(node: Node) -> Patch:
-    return _write(node, _list_others(node))
+    return _write(node, _list_others(node, TO_BE_DELETED))
 
 
-def _list_others(node: Node) -> list[Document]:
-    return [taint for taint in value_at(node.document, "spec.taints") or () if taint.get("key") != TO_BE_DELETED]
+def mark_candidate(node: Node, now: float) -> Patch:
+    return _add(node, CANDIDATE, now, "PreferNoSchedule")
+
+
+def unmark_candidate(node: Node) -> Patch:
+    return _write(node, _list_others(node, CANDIDATE))
+
+
+def _add(node: Node, key: str, now: float, effect: str) -> Patch:
+    return _write(node, [*_list_others(node, key), {"key": key, "value": str(int(now)), "effect": effect}])
+
+
+def _list_others(node: Node, key: str) -> list[Document]:
+    return [taint for taint in value_at(node.document, "spec.taints") or () if taint.get("key") != key]
 
 
 def _write(node: Node, taints: list[Document]) -> Patch:

@@ -36,7 +36,7 @@ from wukong.embedded.store.documents import value_at
 from wukong.embedded.world.clock import Chance
 from wukong.embedded.world.objects import DaemonSet, Node
 from wukong.state import Change, State
-from wukong.state.controller import PodRight, Watch
+from wukong.state.controller import KeysByTrait, PodRight, Watch, controller_kind
 
 _keys_of_pod = keys_of_owners(DaemonSet)
 
@@ -74,7 +74,7 @@ class DaemonSets:
         self.chance = chance or Chance()
         self.watches = (
             Watch(DAEMON_SETS),
-            Watch(PODS, self._find_keys_of_pod, is_secondary=True),
+            Watch(PODS, KeysByTrait(controller_kind, DAEMON_SETS.kind, self._find_keys_of_pod), is_secondary=True),
             Watch(NODES, self._find_keys_of_node),
         )
         self._created_pods = CreatedPods(DAEMON_SETS)

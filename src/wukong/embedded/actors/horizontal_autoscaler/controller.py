@@ -42,6 +42,7 @@ from wukong.embedded.actors.events import note_about
 from wukong.embedded.actors.horizontal_autoscaler import metrics
 from wukong.embedded.actors.horizontal_autoscaler.metrics import Measured, Target
 from wukong.embedded.actors.horizontal_autoscaler.scaling_history import Bounds, Recommendation, ScalingHistory
+from wukong.embedded.actors.pods import MANAGER
 from wukong.embedded.actors.status_patch import patch_status
 from wukong.embedded.store.documents import format_time, value_at
 from wukong.embedded.store.kinds import store_name
@@ -127,7 +128,7 @@ class HorizontalAutoscalers:
         result = look.run()
         actions: list[Action] = []
         if result.replicas is not None and look.target is not None:
-            actions.append(Scale(look.resource, look.target.key, result.replicas))
+            actions.append(Scale(look.resource, look.target.key, result.replicas, manager=MANAGER))
             text = f"New size: {result.replicas}; reason: {result.reason}"
             actions.append(_note(autoscaler, "SuccessfulRescale", text))
             history.note_scaling(look.target.replicas, result.replicas, now)

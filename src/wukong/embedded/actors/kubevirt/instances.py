@@ -29,7 +29,7 @@ from wukong.embedded.actors.kubevirt import instance_status, virt_nodes
 from wukong.embedded.actors.kubevirt.conditions import remove_condition, set_condition
 from wukong.embedded.actors.kubevirt.expectations import Expectations
 from wukong.embedded.actors.kubevirt.instance_status import is_going_down, is_up, with_phase
-from wukong.embedded.actors.kubevirt.launcher_keys import keys_of_launchers
+from wukong.embedded.actors.kubevirt.launcher_keys import keys_of_launchers, launcher_label
 from wukong.embedded.actors.kubevirt.launcher_pod import build_launcher_pod
 from wukong.embedded.actors.kubevirt.launcher_resources import list_claims
 from wukong.embedded.actors.kubevirt.patches import CONTROLLER, patch_object
@@ -41,7 +41,7 @@ from wukong.embedded.store.kubevirt import names
 from wukong.embedded.world.objects import Pod, VirtualMachine, VirtualMachineInstance, VirtualMachineInstanceMigration
 from wukong.ports import Document, PatchBody
 from wukong.state import Change, State
-from wukong.state.controller import PodRight, Watch, no_keys
+from wukong.state.controller import KeysByTrait, PodRight, Watch, no_keys
 
 _PENDING_MIGRATION = ("", "Pending", "Succeeded", "Failed")  # phases in which none is under way
 _PULL_ERRORS = ("ErrImagePull", "ImagePullBackOff")
@@ -78,7 +78,7 @@ class Instances:
     def __init__(self) -> None:
         self.watches = (
             Watch(VIRTUAL_MACHINE_INSTANCES, self._find_own_key),
-            Watch(PODS, self._find_keys, is_secondary=True),
+            Watch(PODS, KeysByTrait(launcher_label, names.LAUNCHER, self._find_keys), is_secondary=True),
             Watch(PERSISTENT_VOLUME_CLAIMS, keys_of_claim, is_secondary=True),
             Watch(VIRTUAL_MACHINES, no_keys),
             Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATIONS, no_keys),

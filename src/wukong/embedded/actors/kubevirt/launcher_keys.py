@@ -13,7 +13,7 @@ from wukong.api.resources import Key
 from wukong.embedded.actors.watch_keys import controller_key
 from wukong.embedded.store.kubevirt import names
 from wukong.state import Change, State
-from wukong.state.controller import KeysOf, KeysOfObject
+from wukong.state.controller import KeysByTrait, KeysOf, KeysOfObject
 
 
 def is_launcher(pod: Object) -> bool:
@@ -29,7 +29,12 @@ def of_launchers(find_keys: KeysOfObject) -> KeysOf:
             return ()
         return find_keys(pod, state)
 
-    return keys_of_launcher
+    return KeysByTrait(launcher_label, names.LAUNCHER, keys_of_launcher)
+
+
+def launcher_label(pod: Object) -> str:
+    """The trait of virt-launcher pods."""
+    return pod.metadata.labels.get(names.LAUNCHER_LABEL, "")
 
 
 def key_of_instance(pod: Object, _: State) -> Iterable[Key]:

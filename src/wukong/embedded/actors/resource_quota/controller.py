@@ -2,9 +2,9 @@
 
 Follows kube-controller-manager 1.35. It counts when a quota is new or its spec changed, and again when something that
 it counts goes, ends or changes what it counts for; what comes is charged by admission (store/limits/quotas.py) before
-it is there. A count is written to the quota as it was read: if admission has charged it since, it counts again. Pods
-that are being deleted for twice their grace period no longer count; that is found out by looking every five minutes,
-where the real one looks at all quotas then.
+it is there. A count is written to the quota as it was read: if admission has charged it since, it counts again. What it
+misses that way (pods that are being deleted for twice their grace period, or a charge that shows later than the end
+of the pods it was compared with) is found out by counting again every five minutes.
 
 Numbers of kinds that no snapshot holds (ConfigMaps, Secrets, others' kinds) stay as they were written last.
 """
@@ -61,10 +61,9 @@ class ResourceQuotas:
         before: Document = document.get("status") or {}
         is_same = has_same_amounts(parse_amounts(status["hard"]), parse_amounts(before.get("hard")))
         is_same = is_same and has_same_amounts(used, parse_amounts(before.get("used"))) and "used" in before
-        requeue_after = RESYNC_SECONDS if state.index_of(PodUsage).has_stopping_pods(key.namespace, now) else None
         if is_same:
-            return Outcome(requeue_after=requeue_after)
-        return Outcome((_patch_status(quota, before, {**status, "used": format_amounts(used)}),), requeue_after)
+            return Outcome(requeue_after=RESYNC_SECONDS)
+        return Outcome((_patch_status(quota, before, {**status, "used": format_amounts(used)}),), RESYNC_SECONDS)
 
 
 def list_counted_kinds() -> list[Kind]:

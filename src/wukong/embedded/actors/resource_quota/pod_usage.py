@@ -81,11 +81,6 @@ class PodUsage:
                 add_amounts(total, {name: Amount(amount.nanos * count, amount.form) for name, amount in usage})
         return total
 
-    def has_stopping_pods(self, namespace: str, now: float) -> bool:
-        """Whether one counts now and will not later, though its kubelet may never remove it."""
-        ends = (pod_class.counts_until for pod_class in self._counts.get(namespace, {}))
-        return any(end is not None and end >= now for end in ends)
-
     def fork(self) -> PodUsage:
         copy = PodUsage()
         copy._classes, copy._counts = self._classes.fork(), self._counts.fork()

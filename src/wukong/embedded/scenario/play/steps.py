@@ -153,7 +153,7 @@ def build_actions(entry: TimelineEntry, present_namespaces: frozenset[str]) -> l
         case TimelineEntry(delete=delete) if delete is not None:
             return [Delete(delete.resource, target_key(delete), grace_seconds=delete.grace_period_seconds)]
         case TimelineEntry(scale=scale) if scale is not None:
-            return [Scale(scale.resource, target_key(scale), scale.replicas)]
+            return [Scale(scale.resource, target_key(scale), scale.replicas, manager=MANAGER)]
         case TimelineEntry(kill=str(name)):
             return [Delete(NODES, Key("", name))]
         case TimelineEntry(not_ready=str(name)):

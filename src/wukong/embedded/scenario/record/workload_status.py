@@ -13,6 +13,7 @@ from wukong.api.kinds import (
     DEPLOYMENTS,
     JOBS,
     KINDS,
+    ROLLOUTS,
     STATEFUL_SETS,
     VIRTUAL_MACHINES,
     group_kind_of,
@@ -61,6 +62,8 @@ def count_replicas(workload: Object) -> ReplicaCounts:
     if group_kind_of(workload) == VIRTUAL_MACHINES.group_kind:
         return _count_machine(document, status)
     is_observed = status.get("observedGeneration", 0) >= workload.metadata.generation
+    if group_kind_of(workload) == ROLLOUTS.group_kind:
+        return _count_rollout(document, status, is_observed=is_observed)
     if group_kind_of(workload) == DAEMON_SETS.group_kind:
         wanted, available = status.get("desiredNumberScheduled", 0), status.get("numberAvailable", 0)
         updated, present = status.get("updatedNumberScheduled", 0), status.get("currentNumberScheduled", 0)
@@ -83,6 +86,14 @@ def _count_successes(document: Document, status: Document) -> ReplicaCounts:
     is_complete = (condition_of(document, "Complete") or {}).get("status") == "True"
     succeeded = status.get("succeeded", 0)
     return ReplicaCounts(1 if completions is None else completions, succeeded, succeeded, is_complete)
+
+
+def _count_rollout(document: Document, status: Document, *, is_observed: bool) -> ReplicaCounts:
+    """Of a Rollout those pods count that get traffic. One that waits for somebody, or was aborted, is at rest."""
+    replicas = value_at(document, "spec.replicas")
+    wanted, available = 1 if replicas is None else replicas, status.get("availableReplicas", 0)
+    is_at_rest = status.get("phase") in ("Healthy", "Paused", "Aborted")
+    return ReplicaCounts(wanted, available, status.get("updatedReplicas", 0), is_observed and is_at_rest)
 
 
 def _count_machine(document: Document, status: Document) -> ReplicaCounts:

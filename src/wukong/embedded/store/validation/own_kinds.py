@@ -17,12 +17,14 @@ from difflib import SequenceMatcher
 import msgspec
 
 from wukong.api.crds import Schema
-from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, WUKONGS
+from wukong.api.kinds import CLUSTER_PLACEMENT_POLICIES, PLACEMENT_POLICIES, ROLLOUTS, WUKONGS
 from wukong.api.placement import DEFAULT, ClusterPlacementPolicy, PlacementPolicy
+from wukong.api.rollout import Rollout
 from wukong.api.vm import Wukong
 from wukong.embedded.store.documents import meta_of
 from wukong.embedded.store.kinds import ServedKind
 from wukong.placement.compile import find_policy_problems
+from wukong.placement.rollout import find_rollout_problems
 from wukong.placement.vm import find_wukong_problems
 from wukong.ports import Document
 
@@ -33,22 +35,23 @@ _INDEX = re.compile(r"\[\d+\]")
 _ENTRY = re.compile(r"(?<=\.matchFields)\[\d+\]\.\w+$|(?<=\.topologySpreadConstraints)\[\d+\]$")
 _SYNTAX = ("expected a label key", "expected a label value", "expected a taint value")  # CEL does not know it
 _REPEATED_KEY = re.compile(r"(?<=\.matchLabelKeys)\[\d+\]$")
-_STRUCTS: dict[str, type[PlacementPolicy | ClusterPlacementPolicy | Wukong]] = {
+_STRUCTS: dict[str, type[PlacementPolicy | ClusterPlacementPolicy | Rollout | Wukong]] = {
     "PlacementPolicy": PlacementPolicy,
     "ClusterPlacementPolicy": ClusterPlacementPolicy,
+    "Rollout": Rollout,
     "Wukong": Wukong,
 }
 
 
 def is_ours(kind: ServedKind) -> bool:
-    return kind.resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, WUKONGS)
+    return kind.resource in (PLACEMENT_POLICIES, CLUSTER_PLACEMENT_POLICIES, ROLLOUTS, WUKONGS)
 
 
 def find_rule_problems(kind: ServedKind, document: Document) -> list[str]:
     """Return messages such as `spec.mode: Invalid value: expected Enforce or Observe`."""
     schema, messages_at = kind.schema or {}, defaultdict[str, list[str]](list)
     subject = msgspec.convert(_without_configs(document), _STRUCTS[kind.resource.kind])
-    problems = find_wukong_problems(subject, {}) if isinstance(subject, Wukong) else find_policy_problems(subject, {})
+    problems = _find_problems(subject)
     findings = [problem.partition(": ")[::2] for problem in problems]
     for place, message in _list_rules(schema, "$") if findings else ():
         messages_at[place].append(message)
@@ -62,8 +65,19 @@ def find_rule_problems(kind: ServedKind, document: Document) -> list[str]:
     ]
 
 
+def _find_problems(subject: PlacementPolicy | ClusterPlacementPolicy | Rollout | Wukong) -> list[str]:
+    if isinstance(subject, Rollout):
+        return find_rollout_problems(subject)
+    return find_wukong_problems(subject, {}) if isinstance(subject, Wukong) else find_policy_problems(subject, {})
+
+
 def find_change_problems(kind: ServedKind, before: Document, after: Document) -> list[str]:
-    """Check the one rule about a change: the replicas of a Wukong stay given, or absent."""
+    """Check the rules about a change: a Wukong's replicas stay given, or absent; a Rollout's selector stays."""
+    if kind.resource == ROLLOUTS:
+        selectors = [(document.get("spec") or {}).get("selector") for document in (before, after)]
+        rule = kind.schema["properties"]["spec"]["properties"]["selector"][_RULES][0] if kind.schema else {}
+        is_kept = None in selectors or selectors[0] == selectors[1]
+        return [] if is_kept else [f"spec.selector: Invalid value: {rule.get('message', '')}"]
     if kind.resource != WUKONGS:
         return []
     was_given, is_given = ("replicas" in (document.get("spec") or {}) for document in (before, after))

@@ -1,0 +1,1 @@
+"""Stores of the ledger of replicas: SQLite, one file."""
