@@ -157,6 +157,7 @@ async def play_blue_green(client: Client, bed: Bed, log: Path) -> None:
     assert await selected_hash(client) == second
     replica_set = await client.get(f"/apis/apps/v1/namespaces/default/replicasets/web-{second}")
     assert "affinity" not in replica_set["spec"]["template"]["spec"]
+    await until_no_previous(client)  # while it runs, going back to it needs no promotion
     answer = await ask(bed, "undo", "web")
     assert answer.returncode == 0, answer.stderr
     assert (await until_phase(client, "Paused", 3, log))["status"]["current"] == first
@@ -210,6 +211,13 @@ async def cordon(client: Client, names: list[str], *, is_cordoned: bool) -> None
 async def until_no_pods(client: Client) -> None:
     async with asyncio.timeout(DEADLINE_SECONDS):
         while (await client.get("/api/v1/namespaces/default/pods"))["items"]:
+            await asyncio.sleep(0.2)
+
+
+async def until_no_previous(client: Client) -> None:
+    """Until the version that was active before has gone, as its delay says."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while (await client.get(f"{ROLLOUTS}/web"))["status"]["previous"]:
             await asyncio.sleep(0.2)
 
 
