@@ -5,6 +5,7 @@ Nodes have room for six pods, and a cluster autoscaler buys and removes them. Ei
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -25,6 +26,7 @@ from wukong.api.apps import ReplicaSet
 from wukong.api.core import Pod, Service
 from wukong.api.resources import Key
 from wukong.api.rollout import HASH, RULE
+from wukong.controllers.rollout.node_order import COST
 from wukong.embedded.faults import TYPES
 from wukong.embedded.world.world import World
 from wukong.ports import Document
@@ -53,7 +55,8 @@ ROWS = {
     "blue/green required": (blue_green(antiAffinity=REQUIRED), 4, 0, 8),
     "blue/green preferred": (blue_green(antiAffinity=PREFERRED), 3, 2, 6),
     "canary without a rule": (canary(*STEPS), 2, 0, 8),
-    "canary required": (canary(*STEPS, maxSurge="100%", antiAffinity=REQUIRED), 4, 0, 8),
+    "canary required": (canary(*STEPS, maxSurge="100%", antiAffinity=REQUIRED), 3, 0, 8),
+    "canary required, a quarter at a time": (canary(antiAffinity=REQUIRED), 3, 0, 8),
 }
 
 
@@ -315,3 +318,17 @@ def test_the_last_version_gets_all_pods_under_all_faults(seed: int) -> None:
 def test_the_same_seed_gives_the_same_trace() -> None:
     first, second = (play_rollout(draw_history(7), 7, list(TYPES))[1].digest for _ in range(2))
     assert first == second
+
+
+@pytest.mark.slow
+def test_an_aborted_canary_takes_the_order_of_nodes_away() -> None:
+    strategy = canary({"setWeight": 25}, {"pause": {}}, maxSurge="100%", antiAffinity=REQUIRED)
+    timeline = [update(strategy, "20s", "web:2")]
+    world, _ = play_rollout(a_scenario(strategy, timeline, until="2m"))
+    stable = the_rollout(world).status.stable
+    old = [pod for pod in world.state.all(Pod) if pod.metadata.labels[HASH] == stable]
+    assert sorted(Counter(pod.spec.node_name for pod in old).values()) == [2, 4]
+    assert {COST in pod.metadata.annotations for pod in old} == {True, False}
+    world, _ = play_rollout(a_scenario(strategy, [*timeline, {"at": "2m", **annotate(abort="2")}]))
+    assert len(world.state.all(Pod)) == 8
+    assert not any(COST in pod.metadata.annotations for pod in world.state.all(Pod))

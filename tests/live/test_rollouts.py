@@ -115,6 +115,7 @@ async def test_versions_replace_each_other_on_a_real_control_plane(own_bed: OwnB
             await play_canary(client, log)
             await assert_scalable(client)
             await play_deadlock(client, log)
+            await play_node_order(client, log)
     granted = {
         (permission.group, permission.resource, verb)
         for permission in list_permissions([ROLLOUT])
@@ -201,6 +202,26 @@ async def play_deadlock(client: Client, log: Path) -> None:
     events = (await client.get("/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
     assert "Yielded" in {event["reason"] for event in events}
     assert await selected_hash(client) == active
+
+
+async def play_node_order(client: Client, log: Path) -> None:
+    """Old pods of a canary leave one node before the next, so that the new version has whole nodes."""
+    first, second, third = sorted(node["metadata"]["name"] for node in (await client.get("/api/v1/nodes"))["items"])
+    await client.delete(f"{ROLLOUTS}/web")
+    await until_no_pods(client)
+    await cordon(client, [first, second], is_cordoned=False)
+    await cordon(client, [third], is_cordoned=True)
+    strategy = canary({"setWeight": 50}, {"pause": {}}, antiAffinity=REQUIRED)
+    document = a_small_rollout(strategy, "web:1")
+    document["spec"]["replicas"] = 4
+    await client.create(ROLLOUTS, document)
+    stable = (await until_phase(client, "Healthy", 1, log))["status"]["stable"]
+    await cordon(client, [third], is_cordoned=False)
+    await change_image(client, "web:2")
+    await until_phase(client, "Paused", 2, log)
+    pods = (await client.get("/api/v1/namespaces/default/pods", labelSelector=f"{HASH}={stable}"))["items"]
+    left = [pod["spec"]["nodeName"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+    assert (len(left), len(set(left))) == (2, 1), left
 
 
 async def cordon(client: Client, names: list[str], *, is_cordoned: bool) -> None:

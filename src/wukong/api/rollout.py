@@ -28,6 +28,7 @@ REVISION = (
 )
 RULE = "placement.novasphere.dev/version-rule"  # annotation of a ReplicaSet: the term that we put into its template
 TEMPLATE = "placement.novasphere.dev/template"  # annotation of a ReplicaSet: the template as its author wrote it
+NODE_ORDER = "placement.novasphere.dev/node-order"  # annotation of a pod: the deletion cost that we gave it
 PROMOTE = "placement.novasphere.dev/promote"  # annotation of a Rollout: REVISION, REVISION/STEP or REVISION/full
 ABORT = "placement.novasphere.dev/abort"  # annotation of a Rollout: REVISION
 HOSTNAME = "kubernetes.io/hostname"

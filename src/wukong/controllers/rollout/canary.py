@@ -110,7 +110,8 @@ def _replace(look: Look, strategy: Canary, stable: Version, limits: Limits, memo
     else:
         position = _advance(look, strategy, stable, limits, memory)
         target = find_target(strategy.steps, position.step, look.replicas, limits.surge)
-    is_done = position.step >= len(strategy.steps) and not aborted and deadlock is None and _is_enough(look, limits)
+    is_last = position.step >= len(strategy.steps) and not aborted and deadlock is None
+    is_done = is_last and _is_enough(look, limits) and _is_made(look, strategy)
     order = [stable.hash, current.hash] if aborted or deadlock is not None else [current.hash, stable.hash]
     sizes = limit_sizes(look, {current.hash: target.canary, stable.hash: target.stable}, limits, order)
     if look.rollout.spec.paused and not aborted:
@@ -168,6 +169,11 @@ def _is_enough(look: Look, limits: Limits) -> bool:
     """Whether the current version can carry all: the old ones are no longer needed."""
     enough = max(limits.floor, min(1, look.replicas))
     return look.current.replica_set is not None and look.current.lasting >= enough
+
+
+def _is_made(look: Look, strategy: Canary) -> bool:
+    """Whether all pods that are to have the rule are there: with the promotion it leaves the template."""
+    return strategy.anti_affinity is None or len(look.current.pods) >= look.replicas
 
 
 def limit_sizes(look: Look, targets: Mapping[str, int], limits: Limits, order: list[str]) -> dict[str, int]:

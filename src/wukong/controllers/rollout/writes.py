@@ -17,6 +17,7 @@ from wukong.api.kinds import PODS, REPLICA_SETS, ROLLOUTS, SERVICES
 from wukong.api.resources import Key, key_of
 from wukong.api.rollout import HASH, MOST_TEMPLATE_BYTES, REVISION, RULE, TEMPLATE, Rollout
 from wukong.controllers.rollout.decision import Decision
+from wukong.controllers.rollout.node_order import write_node_order
 from wukong.controllers.rollout.versions import Look, Version
 from wukong.placement.rollout import VersionRule, build_rule, build_template, with_rule
 from wukong.placement.rollout.version_rule import PREFERRED, REQUIRED
@@ -45,6 +46,7 @@ def list_writes(look: Look, decision: Decision) -> list[Action]:
     return [
         *_write_current(look, decision),
         *_write_services(look, decision),
+        *write_node_order(look, decision),
         *(_scale(version, size) for version, size in changes if size > version.replicas),
         *(_scale(version, size) for version, size in changes if size < version.replicas),
         *(action for version in look.others for action in _write_template(look, version, None)),

@@ -19,7 +19,7 @@ def permissions_of(options: NoOptions) -> tuple[Permission, ...]:
         _permit(REPLICA_SETS, "list", "watch", "create", "patch", "delete"),
         Permission(REPLICA_SETS.group, f"{REPLICA_SETS.plural}/scale", ("patch",)),
         _permit(SERVICES, "list", "watch", "patch"),
-        _permit(PODS, "list", "watch", "delete"),
+        _permit(PODS, "list", "watch", "patch", "delete"),
         _permit(POD_DISRUPTION_BUDGETS, "list", "watch"),
         Permission("events.k8s.io", "events", ("create", "patch")),
     )
