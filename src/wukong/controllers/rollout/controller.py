@@ -2,7 +2,7 @@
 
 Keys are Rollouts. One look reads versions and Services (versions.py), decides by the strategy (blue_green.py,
 canary.py), writes the status, and then what follows from it (writes.py). Nothing is remembered but in the status and in
-what is written on ReplicaSets and Services.
+what is written on ReplicaSets and Services; how often a status was written (status_limit.py) may be lost.
 
     not accepted, or unreadable ─► nothing of what runs is changed; the condition Accepted says why
     being deleted               ─► nothing: the garbage collector deletes what it owns
@@ -21,6 +21,7 @@ from wukong.controllers.rollout.blue_green import decide_blue_green
 from wukong.controllers.rollout.canary import decide_canary
 from wukong.controllers.rollout.decision import Decision, find_soonest
 from wukong.controllers.rollout.status import Obstacle, build_refusal, build_status, format_status
+from wukong.controllers.rollout.status_limit import StatusLimit
 from wukong.controllers.rollout.versions import (
     Look,
     is_owned,
@@ -58,9 +59,16 @@ class RolloutController:
         Watch(POD_DISRUPTION_BUDGETS, no_keys),
     )
 
+    def __init__(self) -> None:
+        self._status_limit = StatusLimit()
+
+    def copy_memory(self, source: RolloutController, _: State) -> None:
+        self._status_limit.copy_memory(source._status_limit)
+
     def reconcile(self, key: Key, state: State, now: float) -> Outcome:
         rollout = state.get(Rollout, key)
         if rollout is None:
+            self._status_limit.forget(key)
             return _report_unreadable(key, state, now)
         if rollout.metadata.deletion_timestamp is not None:
             return DONE
@@ -75,11 +83,17 @@ class RolloutController:
         obstacle = taken or _find_missing_service(look) or self._find_failure(key_of(rollout), state)
         report = build_status(look, decision, obstacle)
         told = _tell(rollout, report.status)
+        status_wait = None
+        if told:
+            status_wait = self._status_limit.find_wait(key_of(rollout), rollout.status, report.status, now)
         writes = [] if taken is not None else list_writes(look, decision)
         wait = find_soonest(
-            decision.again_after, report.deadline_in, OBSTACLE_SECONDS if obstacle is not None else None
+            decision.again_after,
+            report.deadline_in,
+            status_wait,
+            OBSTACLE_SECONDS if obstacle is not None else None,
         )
-        return Outcome((*told, *writes), requeue_after=wait)
+        return Outcome((*(told if status_wait is None else ()), *writes), requeue_after=wait)
 
     def _find_failure(self, key: Key, state: State) -> Obstacle | None:
         """What the API server last refused, unless it may pass by itself."""
