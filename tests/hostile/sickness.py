@@ -31,6 +31,7 @@ from wukong.api.kind_table import Kind
 from wukong.api.kinds import KINDS
 from wukong.api.placement import PlacementPolicy
 from wukong.api.resources import Key
+from wukong.api.rollout import Rollout
 from wukong.api.vm import Wukong
 from wukong.app.component_choice import EMBEDDED_COMPONENTS
 from wukong.app.embedded import Settings, build_world, choose_components, faults_of
@@ -53,8 +54,9 @@ POLICY = "PlacementPolicy.placement.novasphere.dev"
 WUKONG = "Wukong.vm.novasphere.dev"
 MACHINE, INSTANCE = "VirtualMachine.kubevirt.io", "VirtualMachineInstance.kubevirt.io"
 MIGRATION = "VirtualMachineInstanceMigration.kubevirt.io"
+ROLLOUT = "Rollout.placement.novasphere.dev"
 EVERY_KIND = tuple(kind.group_kind for kind in KINDS if kind.resource.namespaced)
-DRAWN = (*EVERY_KIND, *("Pod",) * 6, *(POLICY,) * 6, *(WUKONG,) * 5, *PODS_OF_A_KIND, MACHINE)
+DRAWN = (*EVERY_KIND, *("Pod",) * 6, *(POLICY,) * 6, *(WUKONG,) * 5, *(ROLLOUT,) * 4, *PODS_OF_A_KIND, MACHINE)
 SCENARIO = """
 nodes:
   - {namePrefix: s, count: 4, spot: true, capacity: {cpu: 8, memory: 16Gi, pods: 60}}
@@ -109,6 +111,32 @@ manifests:
         spec:
           schedulerName: wukong-scheduler
           containers: [{name: own, image: "own:1", resources: {requests: {cpu: 500m}}}]
+  - {apiVersion: v1, kind: Service, metadata: {name: shop}, spec: {selector: {app: shop}, ports: [{port: 80}]}}
+  - {apiVersion: v1, kind: Service, metadata: {name: shop-new}, spec: {selector: {app: shop}, ports: [{port: 80}]}}
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: Rollout
+    metadata: {name: shop}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: shop}}
+      template:
+        metadata: {labels: {app: shop}}
+        spec: {containers: [{name: shop, image: "shop:1", resources: {requests: {cpu: 500m}}}]}
+      strategy:
+        blueGreen:
+          activeService: shop
+          previewService: shop-new
+          antiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: {weight: 1}}
+  - apiVersion: placement.novasphere.dev/v1alpha1
+    kind: Rollout
+    metadata: {name: search}
+    spec:
+      replicas: 2
+      selector: {matchLabels: {app: search}}
+      template:
+        metadata: {labels: {app: search}}
+        spec: {containers: [{name: search, image: "search:1", resources: {requests: {cpu: 500m}}}]}
+      strategy: {canary: {steps: [{setWeight: 50}, {pause: {duration: 20s}}]}}
   - apiVersion: vm.novasphere.dev/v1alpha1
     kind: Wukong
     metadata: {name: machine}
@@ -118,7 +146,7 @@ manifests:
       scheduling: {schedulingPolicy: {priority: 100, schedulerName: wukong-scheduler}}
 until: 6h
 """
-NEIGHBOURS = ("web", "db", "own", "machine")  # whose pods are complete in the end
+NEIGHBOURS = ("web", "db", "own", "machine", "shop", "search")  # whose pods are complete in the end
 
 
 class Sickness(msgspec.Struct, kw_only=True):
@@ -155,6 +183,10 @@ def list_entries(minute: int) -> list[dict[str, Any]]:
     if minute % 25 == 9:
         patch = {"spec": {"cpu": 1 + minute // 25 % 2}}
         entries.append({"at": at, "patch": {"kind": "Wukong", "name": "machine", "type": "merge", "patch": patch}})
+    for name, when in (("shop", 8), ("search", 14)):
+        if minute % 16 == when:
+            patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": f"{name}:{minute}"}]
+            entries.append({"at": at, "patch": {"kind": "Rollout", "name": name, "type": "json", "patch": patch}})
     if minute % 20 == 7:
         entries.append({"at": at, "scale": {"kind": "StatefulSet", "name": "db", "replicas": 2 + minute % 2}})
     return entries
@@ -217,6 +249,8 @@ class Tenant:
             self._complete_policy(spec)
         elif group_kind == WUKONG:
             self._complete_wukong(spec)
+        elif group_kind == ROLLOUT:
+            self._complete_rollout(spec)
         elif group_kind in (MACHINE, INSTANCE):
             self._complete_machine(group_kind, spec)
         elif group_kind == MIGRATION:
@@ -263,6 +297,20 @@ class Tenant:
         completed["disks"] = [{"name": "root", "containerDisk": {"image": "x"}}]
         spec.clear()
         spec.update(completed)
+
+    def _complete_rollout(self, spec: dict[str, Any]) -> None:
+        """A strategy that could be meant, over Services that may be the neighbours' by name, and numbers as drawn."""
+        service = self.rng.choice(("shop", "evil", *(name for kind, name in self._own if kind == "Service")))
+        step = self.rng.choice(({"setWeight": 100}, {"setReplicas": MOST_REPLICAS}, {"pause": {"duration": "1s"}}))
+        canary = {"steps": [step] * self.rng.choice((0, 1, 64)), "maxSurge": self.rng.choice((0, 1, "100%", 100_000))}
+        kept = self.rng.sample([*spec], min(len(spec), self.rng.randrange(3)))
+        completed = {name: spec[name] for name in kept}
+        completed["replicas"] = self.rng.randrange(MOST_REPLICAS + 1)
+        completed["strategy"] = self.rng.choice(({"blueGreen": {"activeService": service}}, {"canary": canary}))
+        completed["template"] = spec.get("template")
+        spec.clear()
+        spec.update(completed)
+        self._complete_workload(ROLLOUT, spec)
 
     def _complete_machine(self, group_kind: str, spec: dict[str, Any]) -> None:
         instance: dict[str, Any] = {"domain": {"devices": {}, "memory": {"guest": self.rng.choice(("64Mi", "8Ei"))}}}
@@ -322,7 +370,7 @@ class Tenant:
     def _remove_all(self) -> None:
         for own in [*self._own]:
             self._delete(own)
-        owners = (WUKONG, MACHINE, *PODS_OF_A_KIND, "Job.batch")
+        owners = (WUKONG, ROLLOUT, MACHINE, *PODS_OF_A_KIND, "Job.batch")
         for group_kind in dict.fromkeys((*owners, *EVERY_KIND)):  # what his objects have made, and what is stuck
             resource = KINDS[group_kind].resource
             for document in self.world.server.list(resource).items:
@@ -376,6 +424,10 @@ def find_harm(world: World, story: Story) -> list[str]:
     wukong = world.state.get(Wukong, Key("default", "machine"))
     if wukong is None or [entry.status for entry in wukong.status.conditions if entry.type == "Accepted"] != ["True"]:
         harm.append("the Wukong machine is no longer accepted")
+    for name in ("shop", "search"):
+        rollout = world.state.get(Rollout, Key("default", name))
+        if rollout is None or rollout.status.phase != "Healthy":
+            harm.append(f"the Rollout {name} has not completed: {rollout and rollout.status}")
     for name in ("web", "db"):
         policy = world.state.get(PlacementPolicy, Key("default", name))
         conditions = policy.status.conditions if policy is not None else []
