@@ -33,6 +33,12 @@ run wukong plan -s examples/plan/cluster.yaml -f examples/plan/web-fixed.yaml
 heading "A rollout that never ends, its fix, and the loss of a spot node, by policy on spot and on-demand nodes:"
 run wukong sim run examples/sim/demo.yaml "${pace[@]}"
 
+heading "Two of three spot nodes get two minutes of notice, and nobody does anything about it:"
+run wukong sim run examples/sim/spot-without-mover.yaml
+
+heading "The same with Wukong's spot mover: replacements first, then the pods. web and solo are never short:"
+run wukong sim run examples/sim/spot-mover.yaml
+
 heading "And in this cluster, what would happen if this Deployment were applied?"
 run wukong sim run -s examples/cluster.yaml -f examples/web.yaml
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from demo import play_demo
 
@@ -64,10 +65,27 @@ def test_the_snapshot_lacks_nothing() -> None:
 def test_the_demo_runs_through_and_shows_the_proof() -> None:
     printed = play_demo()
     assert "\x1b" not in printed
-    assert printed.count("$ wukong ") == 9
+    assert printed.count("$ wukong ") == 11
     assert printed.index("Never ends, in 16 of 16.") < printed.index("Completes in about 1 min 4 s, in 16 of 16.")
     assert "ProgressDeadlineExceeded" in printed
-    assert printed.count("Settled: every workload is as it should be.") == 2
+    assert printed.count("Settled: every workload is as it should be.") == 4
     assert "ask for at most 2820m cpu" in printed
     assert "No mismatches.\n" in printed
     assert printed.endswith("pipx install .\n")
+
+
+def test_the_demo_plays_the_same_reclaim_with_and_without_the_mover() -> None:
+    """Nothing but the component and what is expected differs; the demo runs both, first the one without."""
+    folder = ROOT / "examples" / "sim"
+    names = ("spot-without-mover.yaml", "spot-mover.yaml")
+    without, with_mover = (yaml.safe_load((folder / name).read_text("utf-8")) for name in names)
+    assert (without.pop("components"), with_mover.pop("components")) == ([], ["spot"])
+    expected = [scenario.pop("expect")["workloads"] for scenario in (without, with_mover)]
+    assert without == with_mover
+    fewest = [{name: workload["minAvailable"] for name, workload in it.items()} for it in expected]
+    assert fewest[0] == {"default/web": 1, "default/solo": 0, "default/db": 1}
+    assert fewest[1] == {"default/web": 3, "default/solo": 1, "default/db": 2}
+    script = (ROOT / "examples" / "demo.sh").read_text("utf-8")
+    commands = [line for line in script.splitlines() if line.startswith("run")]
+    first, second = (commands.index(f"run wukong sim run examples/sim/{name}") for name in names)
+    assert second == first + 1
