@@ -36,7 +36,7 @@ run wukong sim run examples/sim/demo.yaml "${pace[@]}"
 heading "Two of three spot nodes get two minutes of notice, and nobody does anything about it:"
 run wukong sim run examples/sim/spot-without-mover.yaml
 
-heading "The same with Wukong's spot mover: replacements first, then the pods. web and solo are never short:"
+heading "The same with Wukong's spot mover: replacements first, then the pods. web keeps 3 available pods, solo its one:"
 run wukong sim run examples/sim/spot-mover.yaml
 
 heading "And in this cluster, what would happen if this Deployment were applied?"

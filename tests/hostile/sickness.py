@@ -185,8 +185,8 @@ def list_entries(minute: int) -> list[dict[str, Any]]:
         entries.append({"at": at, "patch": {"kind": "Wukong", "name": "machine", "type": "merge", "patch": patch}})
     for name, when in (("shop", 8), ("search", 14)):
         if minute % 16 == when:
-            patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": f"{name}:{minute}"}]
-            entries.append({"at": at, "patch": {"kind": "Rollout", "name": name, "type": "json", "patch": patch}})
+            image = {"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": f"{name}:{minute}"}
+            entries.append({"at": at, "patch": {"kind": "Rollout", "name": name, "type": "json", "patch": [image]}})
     if minute % 20 == 7:
         entries.append({"at": at, "scale": {"kind": "StatefulSet", "name": "db", "replicas": 2 + minute % 2}})
     return entries
